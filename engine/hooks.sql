@@ -1,7 +1,7 @@
 -- Hooks: what the kernel asks of the modules, and when
 --
--- Each takes a set. The build puts the statements of engine/modules/*/hooks.plpgsql at their place,
--- in the order of engine/modules.json, in which they take their locks. The kernel looks first
+-- Each takes a set. The build puts the statements of engine/modules/*/hooks.plpgsql in their
+-- place, in the order of engine/modules.json, which is the lock order. The kernel looks first
 -- whether a stage or a pipeline asks for anything of the kind: a plain one pays one test a batch.
 
 -- A start: runs are made, a stage begins
@@ -33,24 +33,25 @@ create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz
 -- Refuses to begin a stage by name, or in the middle, in runs that lack what it needs.
 create function millrace.hook_before_stage(p_run_ids bigint[], p_stage_id int);
 
--- Begins a stage with conditions whose needs are done. p_by_name overrules them; p_shown: the rows
--- show it as queued already. Returns the stages with work.
+-- Begins a stage with conditions whose needs are done. Returns the stages with work.
+-- p_by_name: overrules the conditions.
+-- p_is_projected: the rows show the stage as queued already.
 create function millrace.hook_begin(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_is_projected boolean default false
 ) returns int[]
 as $$
 -- the modules' begin
 $$;
 
--- Begins a stage in the way of its kind, which is to queue it where no module has another. p_shown:
--- the rows show it as queued already. Returns the stages with work.
+-- Begins a stage in the way of its kind. Where no module has another way, the stage is queued.
+-- Returns the stages with work. p_is_projected: the rows show the stage as queued already.
 create function millrace.hook_begin_kind(
-  p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean default false
+  p_kind text, p_stage_id int, p_run_ids bigint[], p_is_projected boolean default false
 ) returns int[]
 as $$
 -- the modules' begin_kind
 perform millrace.queue_attempts(p_stage_id, p_run_ids);
-if not p_shown then
+if not p_is_projected then
   perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
 end if;
 return array[p_stage_id];
@@ -74,7 +75,7 @@ create function millrace.hook_claim(
 );
 
 -- Claims group by group at a stage whose limits have been asked.
-create function millrace.hook_claim_by_turns(
+create function millrace.hook_claim_by_group(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
 );
@@ -153,27 +154,27 @@ create function millrace.hook_before_deletion(p_run_ids bigint[], p_too_old bool
 -- Deletes what is kept about the rows themselves, which are gone.
 create function millrace.hook_rows_gone(p_pipeline_id int, p_entity_ids text[]);
 
--- Lists the parts of the sweep with something to do, by index probes alone. place: 1 to 9 in a
+-- Lists the parts of the sweep with something to do, by index probes alone. priority: 1 to 9 in a
 -- pipeline, 11 to 29 for runs, 31 to 40 for what judges or tidies up.
 create function millrace.hook_to_sweep()
-returns table (place int, part text, id bigint)
+returns table (priority int, part text, id bigint)
 set millrace.plan = by_index
 as $$
 declare
   v_new_minute boolean := millrace.is_new_minute();
 begin
   return query
-  select k.place, k.part, p.id::bigint
+  select k.priority, k.part, p.id::bigint
   from millrace.pipelines p
   cross join lateral (values
     -- the modules' to_sweep_of_pipelines
-    (0, null, false)) k(place, part, wanted)
+    (0, null, false)) k(priority, part, wanted)
   where k.wanted;
   return query
-  select k.place, k.part, null::bigint
+  select k.priority, k.part, null::bigint
   from (values
     -- the modules' to_sweep
-    (0, null, false)) k(place, part, wanted)
+    (0, null, false)) k(priority, part, wanted)
   where k.wanted;
   -- the modules' to_sweep_each
 end

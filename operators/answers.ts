@@ -303,8 +303,8 @@ export interface ListedRun {
   at?: { stage: string; state: string; attempt: number; retries: number; due_at?: string; error?: Fault }[];
 }
 
-export interface Line {
-  line: number;
+export interface JournalEntry {
+  journal_entry: number;
   at: string;
   verb: string;
   pipeline?: string;
@@ -367,13 +367,13 @@ export interface Run extends ListedRun {
   table: { name: string; id: number; key: string };
   turns: Turn[];
   decisions: Decision[];
-  journal: Line[];
+  journal: JournalEntry[];
 }
 
 /** A turn of an agent. Its texts are there only for operators who may see payloads. */
 export interface Turn {
   stage: string;
-  execution: number;
+  stage_run: number;
   turn: number;
   kind: 'model' | 'tool';
   what: string;

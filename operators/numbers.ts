@@ -15,7 +15,7 @@ export function countOf<Name extends string>(of: Counted<Name>, ...names: Name[]
   return count(names.reduce((all, name) => all + of[name], 0)) + (isMore ? '+' : '');
 }
 
-/** A count with what is counted: 1 row, 2 rows. The door cuts some counts short, as a text: 10,000+. */
+/** A count with what is counted: 1 row, 2 rows. The API cuts some counts short, as a text: 10,000+. */
 export function many(value: number | string, one: string, more = `${one}s`): string {
   return `${typeof value === 'number' ? count(value) : value} ${String(value) === '1' ? one : more}`;
 }

@@ -17,17 +17,17 @@ view millrace.agent_log
   column attempt_id bigint
   column cost_usd numeric
   column entity_id text
-  column execution integer
   column kind text
   column output text
   column pipeline text
   column run_id bigint
   column seq integer
   column stage text
+  column stage_run integer
   column tokens numeric
   column tool text
   column what text
-  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind, CASE WHEN (t.content -> 'failed'::text) = 'true'::jsonb THEN 'fails'::text WHEN t.content ? 'discarded'::text THEN 'discarded: '::text || (t.content ->> 'discarded'::text) ELSE COALESCE('calls '::text || m.calls, 'answers'::text) END AS what, COALESCE(m.calls, t.content ->> 'name'::text) AS tool, COALESCE(m.arguments, t.content ->> 'arguments'::text) AS arguments, CASE t.kind WHEN 'tool'::text THEN t.content ->> 'output'::text ELSE m.said END AS output, ((t.usage ->> 'input_tokens'::text)::numeric) + ((t.usage ->> 'output_tokens'::text)::numeric) AS tokens, (t.usage ->> 'cost_usd'::text)::numeric AS cost_usd, t.content ->> 'asked'::text AS asked, t.attempt_id, t.created_at AS at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id CROSS JOIN LATERAL ( SELECT string_agg(o.i ->> 'name'::text, ', '::text ORDER BY o.n) AS calls, string_agg(o.i ->> 'arguments'::text, ', '::text ORDER BY o.n) AS arguments, string_agg(jsonb_path_query_first(o.i, '$."content"[*]."text"'::jsonpath) #>> '{}'::text[], ' '::text ORDER BY o.n) AS said FROM jsonb_path_query( CASE t.kind WHEN 'model'::text THEN t.content ELSE NULL::jsonb END, '$."output"[*]'::jsonpath) WITH ORDINALITY o(i, n)) m ORDER BY t.run_id, t.stage_id, t.execution, t.seq;
+  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.stage_run, t.seq, t.kind, CASE WHEN (t.content -> 'failed'::text) = 'true'::jsonb THEN 'fails'::text WHEN t.content ? 'discarded'::text THEN 'discarded: '::text || (t.content ->> 'discarded'::text) ELSE COALESCE('calls '::text || m.calls, 'answers'::text) END AS what, COALESCE(m.calls, t.content ->> 'name'::text) AS tool, COALESCE(m.arguments, t.content ->> 'arguments'::text) AS arguments, CASE t.kind WHEN 'tool'::text THEN t.content ->> 'output'::text ELSE m.said END AS output, ((t.usage ->> 'input_tokens'::text)::numeric) + ((t.usage ->> 'output_tokens'::text)::numeric) AS tokens, (t.usage ->> 'cost_usd'::text)::numeric AS cost_usd, t.content ->> 'asked'::text AS asked, t.attempt_id, t.created_at AS at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id CROSS JOIN LATERAL ( SELECT string_agg(o.i ->> 'name'::text, ', '::text ORDER BY o.n) AS calls, string_agg(o.i ->> 'arguments'::text, ', '::text ORDER BY o.n) AS arguments, string_agg(jsonb_path_query_first(o.i, '$."content"[*]."text"'::jsonpath) #>> '{}'::text[], ' '::text ORDER BY o.n) AS said FROM jsonb_path_query( CASE t.kind WHEN 'model'::text THEN t.content ELSE NULL::jsonb END, '$."output"[*]'::jsonpath) WITH ORDINALITY o(i, n)) m ORDER BY t.run_id, t.stage_id, t.stage_run, t.seq;
 table millrace.alert_channels
   column api_url text not null default 'https://api.resend.com/emails'::text
   column enabled boolean not null default true
@@ -93,6 +93,7 @@ table millrace.alerts
   column detail text
   column id bigint not null generated always as identity
   column kind text not null
+  column notified_at timestamp with time zone
   column pipeline text
   column pipeline_id integer not null
   column playbook text
@@ -105,7 +106,6 @@ table millrace.alerts
   column span interval not null
   column stage text
   column stage_id integer not null
-  column told_at timestamp with time zone
   column value numeric not null
   constraint alerts_pkey PRIMARY KEY (id)
   CREATE INDEX alerts_by_end ON millrace.alerts USING btree (resolved_at)
@@ -221,7 +221,7 @@ table millrace.bypassed
   CREATE UNIQUE INDEX bypassed_pkey ON millrace.bypassed USING btree (stage_id, entity_id)
 table millrace.bypasses
   column began_at timestamp with time zone not null
-  column line bigint not null
+  column journal_entry bigint not null
   column reason text not null
   column stage_id integer not null
   column until timestamp with time zone
@@ -520,9 +520,9 @@ table millrace.limited_stages with (fillfactor=50)
 table millrace.limits with (fillfactor=50)
   column declared jsonb not null
   column id integer not null generated always as identity
+  column journal_entry bigint
   column last_group text not null default ''::text
   column limits jsonb not null generated as (declared || COALESCE(throttle, '{}'::jsonb))
-  column line bigint
   column name text
   column pipeline_id integer
   column reason text
@@ -557,22 +557,6 @@ sequence millrace.log_id_seq
 view millrace.missing_set_up
   column what text
   as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
-view millrace.operations
-  column attempt_id bigint
-  column can_start boolean
-  column entity_id text
-  column error text
-  column fails_after integer
-  column failures integer
-  column is_done boolean
-  column is_started boolean
-  column kind text
-  column operation text
-  column pipeline text
-  column run_id bigint
-  column stage text
-  column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.done_attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)))) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, NULLIF(concat_ws(' '::text, a.error ->> 'message'::text, a.error ->> 'detail'::text), ''::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table millrace.operators
   column added_at timestamp with time zone not null default millrace.now()
   column note text not null default ''::text
@@ -610,7 +594,7 @@ table millrace.pipelines
   column retention_days integer
   column sla jsonb
   column status jsonb
-  column switched_line bigint
+  column switched_entry bigint
   column trace_column text
   constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
@@ -694,12 +678,12 @@ type millrace.row_values
   column traces uuid[]
 table millrace.rule_states with (fillfactor=50)
   column above numeric not null
+  column below_since timestamp with time zone
   column detail text
   column over_since timestamp with time zone not null
   column pipeline_id integer not null
   column rule_id integer not null
   column stage_id integer not null
-  column under_since timestamp with time zone
   column value numeric not null
   constraint rule_states_pkey PRIMARY KEY (rule_id, pipeline_id, stage_id)
   constraint rule_states_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES millrace.alert_rules(id) ON DELETE CASCADE
@@ -726,7 +710,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.ordinal) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.ordinal, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.ordinal - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, ordinal)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
 view millrace.run_verbs
   column destroys boolean
   column does text
@@ -794,8 +778,8 @@ view millrace.shared_limit_state
   as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m CROSS JOIN LATERAL millrace.in_flight_at(m.stage_id) in_flight_at(attempt_id, key) WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average, is_spent) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE (EXISTS ( SELECT FROM millrace.budgets_of(l.*, s.id) b(kind, spent, bound, unspent, average, is_spent) WHERE b.is_spent))), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
+  column journal_entry bigint not null
   column kind text
-  column line bigint not null
   column pipeline text
   column reason text not null
   column stage text
@@ -825,6 +809,22 @@ view millrace.stage_health
   column started bigint
   column waiting bigint
   as  WITH total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, c.live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms, CASE WHEN sum(l.late) OVER () > 10000::numeric THEN c.at_least || '{late}'::text[] ELSE c.at_least END AS at_least FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at, at_least, live_workers) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN ( SELECT millrace.now() AS now) m LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts() l(pipeline_id, stage_id, late, longest) ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
+view millrace.stage_runs
+  column attempt_id bigint
+  column can_start boolean
+  column entity_id text
+  column error text
+  column fails_after integer
+  column failures integer
+  column is_done boolean
+  column is_started boolean
+  column kind text
+  column pipeline text
+  column progress text
+  column run_id bigint
+  column stage text
+  column state text
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS progress, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.done_attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)))) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, NULLIF(concat_ws(' '::text, a.error ->> 'message'::text, a.error ->> 'detail'::text), ''::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table millrace.stages
   column agent jsonb
   column apply text
@@ -833,8 +833,6 @@ table millrace.stages
   column callback boolean not null default false
   column child jsonb
   column concurrency integer
-  column counted boolean not null default false
-  column counted_by_parent boolean not null default false
   column deadline interval
   column decision jsonb
   column enabled boolean not null default true
@@ -843,6 +841,7 @@ table millrace.stages
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false
   column has_groups boolean not null default false
+  column has_quota boolean not null default false
   column host text
   column id integer not null generated always as identity
   column kind text not null
@@ -853,12 +852,13 @@ table millrace.stages
   column on_failure text not null
   column pipeline_id integer not null
   column poll_every interval
+  column reports_to_parent boolean not null default false
   column result_limit_bytes integer not null
   column retry jsonb not null
   column seen jsonb
   column shows jsonb
   column sla interval
-  column switched_line bigint
+  column switched_entry bigint
   column timeout interval not null
   column when_spent text not null default 'wait'::text
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
@@ -920,26 +920,26 @@ table millrace.sums with (fillfactor=70)
 view millrace.throttles
   column began_at timestamp with time zone
   column declared jsonb
+  column journal_entry bigint
   column limits jsonb
-  column line bigint
   column name text
   column reason text
   column stage_id integer
   column until timestamp with time zone
-  as  SELECT stage_id, name, throttle AS limits, NULLIF(declared, '{}'::jsonb) AS declared, until, reason, line, throttled_at AS began_at FROM millrace.limits l WHERE throttle IS NOT NULL;
+  as  SELECT stage_id, name, throttle AS limits, NULLIF(declared, '{}'::jsonb) AS declared, until, reason, journal_entry, throttled_at AS began_at FROM millrace.limits l WHERE throttle IS NOT NULL;
 table millrace.turns
   column attempt_id bigint not null
   column call_id text
   column content jsonb not null
   column created_at timestamp with time zone not null
-  column execution integer not null
   column kind text not null
   column run_id bigint not null
   column seq integer not null
   column stage_id integer not null
+  column stage_run integer not null
   column usage jsonb
-  constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
-  CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
+  constraint turns_pkey PRIMARY KEY (run_id, stage_id, stage_run, seq)
+  CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, stage_run, seq)
 view millrace.verbs
   column about text
   column acts text
@@ -1026,10 +1026,10 @@ type millrace.work
   column ord integer
   column outcome text
   column reason text
+  column reported_token text
   column result jsonb
   column run_id bigint
   column service text
-  column shown text
   column stage_id integer
   column token uuid
   column usage jsonb

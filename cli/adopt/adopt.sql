@@ -87,8 +87,8 @@ begin
   left join millrace.status_values v
     on v.pipeline_id = v_pipeline.id and v.value = t.value and not v.retired
   cross join lateral (
-    select string_agg(s.name, ', ' order by b.place) as lacks
-    from unnest(v.before) with ordinality b(name, place)
+    select string_agg(s.name, ', ' order by b.ordinal) as lacks
+    from unnest(v.before) with ordinality b(name, ordinal)
     join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
     where s.id <> all (t.given::int[])) k
   group by t.old, t.value, v.lands, v.begins
@@ -169,8 +169,8 @@ begin
     select t.key from unnest(keys, v_runs) t(key, runs) where t.runs));
   -- All that comes before is taken as done.
   for v_stage in
-    select s.id, array_agg(t.key order by t.place) as keys
-    from unnest(keys, v_begins, v_runs) with ordinality t(key, begins, runs, place)
+    select s.id, array_agg(t.key order by t.ordinal) as keys
+    from unnest(keys, v_begins, v_runs) with ordinality t(key, begins, runs, ordinal)
     join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = t.begins
     where not t.runs
     group by s.id
@@ -197,7 +197,7 @@ declare
   v_gates text;
   v_keys text[];
 begin
-  select (array_agg(s.id order by s.place) filter (where s.shows ->> 'enter' = p_value))[1],
+  select (array_agg(s.id order by s.ordinal) filter (where s.shows ->> 'enter' = p_value))[1],
     string_agg(distinct s.shows ->> 'enter', ', ')
   into v_stage_id, v_gates
   from millrace.stages_of_version(v_pipeline.current_version_id) s;

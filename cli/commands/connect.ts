@@ -2,7 +2,7 @@
 import { findRunningStack } from '../../local/platform/running-stack.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { reachProject, targetAt } from '../operate/reach-project.ts';
+import { findTarget, targetAt } from '../operate/find-target.ts';
 import { askServer } from '../project/ask-server.ts';
 import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { findProject } from '../project/find-project.ts';
@@ -19,8 +19,8 @@ export const connect = defineCommand({
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: { ...remoteOption, page: { type: 'string' } },
   run: async ({ values }) => {
-    const { url, headers } = await reachProject({ ...values, revealsKey: true });
-    const { secret, project_url } = await connectWhereReached(url, headers);
+    const { url, headers } = await findTarget({ ...values, revealsKey: true });
+    const { secret, project_url } = await connectTarget(url, headers);
     const project = findProject(values.workdir);
     const { root } = project;
     const own = findRunningStack(root)?.apiUrl === url ? `${url}/operate/` : null;
@@ -59,7 +59,7 @@ const gateways = ['http://api.supabase.internal:8000', 'http://api-gw:8000', 'ht
  * Connects the project at the address that its functions see, or else at a gateway's, where the database cannot reach that one.
  * Resolves to what the function answered once a wake-up was. Throws a CommandError that says what stands in the way.
  */
-export async function connectWhereReached(url: string, headers: Record<string, string>): Promise<Connected> {
+export async function connectTarget(url: string, headers: Record<string, string>): Promise<Connected> {
   const own = await callConnect(url, headers);
   const fault = await awaitWakeUp(url, headers, own);
   if (!fault) return own;

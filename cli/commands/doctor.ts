@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { reachProject, targetAt } from '../operate/reach-project.ts';
+import { findTarget, targetAt } from '../operate/find-target.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { faultLines, type Health, readHealth } from '../project/read-health.ts';
@@ -21,7 +21,7 @@ export const doctor = defineCommand({
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: remoteOption,
   run: async ({ values }) => {
-    const { url, headers } = await reachProject({ ...values, revealsKey: true });
+    const { url, headers } = await findTarget({ ...values, revealsKey: true });
     const health = await readHealth(url, headers);
     const project = findProject(values.workdir);
     const folder = path.join(project.root, runtimeFolder);

@@ -4,7 +4,7 @@ import pc from 'picocolors';
 import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption, writingOptions } from '../define-command.ts';
-import { reachProject, targetAt } from '../operate/reach-project.ts';
+import { findTarget, targetAt } from '../operate/find-target.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { readHealth } from '../project/read-health.ts';
@@ -59,7 +59,7 @@ async function syncDatabase(
   values: { remote?: string; workdir: string; 'dry-run': boolean },
 ): Promise<string> {
   await missingMigrations(project, true);
-  const { url, headers } = await reachProject({ ...values, revealsKey: true });
+  const { url, headers } = await findTarget({ ...values, revealsKey: true });
   const lost = lostRows(project, await readHealth(url, headers));
   if (!lost) return 'Nothing to do: the database has its settings, cron jobs and definitions.';
   if (values['dry-run']) return lost.sql;
@@ -71,8 +71,8 @@ export async function missingMigrations(project: Project, check: boolean, warn =
   if (!hasDefinitions(project)) {
     throw new CommandError('There is no supabase/functions/_pipelines: `npx millrace add PIPELINE STAGE` writes it.');
   }
-  const teller = { command: 'npx millrace sync', log: console.error, warn };
-  return planSync(path.join(project.root, 'supabase'), check, teller, columns);
+  const logger = { command: 'npx millrace sync', log: console.error, warn };
+  return planSync(path.join(project.root, 'supabase'), check, logger, columns);
 }
 
 const warnInYellow = (line: string) => console.error(pc.yellow(line));

@@ -2,19 +2,19 @@
 import path from 'node:path';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { openDoor } from '../operate/ask-door.ts';
+import { connectApi } from '../operate/ask-api.ts';
 import { loadDev } from '../project/load-dev.ts';
 import { engineUninstall, type Manifest, readManifest } from '../project/shipped.ts';
-import { connectWhereReached } from './connect.ts';
+import { connectTarget } from './connect.ts';
 import { initChanges } from './init.ts';
 
 /** The functions that a trial borrows, since they read files of the package millrace, of which @millrace/dev has none. */
 export interface Lent {
-  connectWhereReached: typeof connectWhereReached;
+  connectTarget: typeof connectTarget;
   engineUninstall: typeof engineUninstall;
   initChanges: typeof initChanges;
   manifest: Manifest;
-  openDoor: typeof openDoor;
+  connectApi: typeof connectApi;
 }
 
 /** The options of a trial. */
@@ -54,7 +54,7 @@ export const trial = defineCommand({
     const reference = referenceIn(values.remote);
     const from = path.resolve(values.workdir);
     const { tryHosted } = await loadDev<Trial>(from, '@millrace/dev/trial', 'A trial');
-    const lent = { connectWhereReached, engineUninstall, initChanges, manifest: readManifest(), openDoor };
+    const lent = { connectTarget, engineUninstall, initChanges, manifest: readManifest(), connectApi };
     return tryHosted(lent, { ...values, reference, from });
   },
 });

@@ -7,7 +7,7 @@ import type { serveWorker } from '../../supabase/functions/_millrace/serve-worke
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
-import { reachProject } from '../operate/reach-project.ts';
+import { findTarget } from '../operate/find-target.ts';
 import { findProject } from '../project/find-project.ts';
 import { type LoadError, loadModules } from '../project/load-definitions.ts';
 import { stagesIn } from '../project/load-handlers.ts';
@@ -78,7 +78,7 @@ async function addEnvironment(functions: string, workdir: string): Promise<void>
   const settings = fs.existsSync(file) ? parseEnv(fs.readFileSync(file, 'utf8')) : {};
   for (const [name, value] of Object.entries(settings)) process.env[name] ??= value;
   if (process.env.SUPABASE_URL) return;
-  const { url, headers } = await reachProject({ workdir });
+  const { url, headers } = await findTarget({ workdir });
   Object.assign(process.env, { SUPABASE_URL: url, SUPABASE_SECRET_KEY: headers.apikey });
 }
 

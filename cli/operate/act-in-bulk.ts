@@ -13,14 +13,14 @@ import { shellWord, words } from './table.ts';
 /** Previews a bulk, asks, begins it and follows it to its end. Resolves to 1 where it met faults. */
 export async function actInBulk(
   asked: Asked,
-  deed: Record<string, unknown>,
+  action: Record<string, unknown>,
   filter: Record<string, unknown>,
 ): Promise<0 | 1> {
   const reason = textOf(asked, 'reason');
   if (!filter.pipeline) throw new CommandError('Name runs, or --pipeline and what else all of them have in common.', 2);
   if (asked.values.yes && !reason)
     throw new CommandError('--yes needs --reason TEXT: whoever looks next will want to know.', 2);
-  const preview = await asked.door.act<Bulk>({ verb: 'preview', do: deed, filter, ...(reason && { reason }) });
+  const preview = await asked.api.act<Bulk>({ verb: 'preview', do: action, filter, ...(reason && { reason }) });
   if (preview.preview.runs === '0') {
     const pipeline = shellWord(String(filter.pipeline));
     say(asked, preview, () => [
@@ -32,24 +32,24 @@ export async function actInBulk(
   }
   const why = asked.values.yes ? reason : await consent(asked, preview, reason);
   if (why === undefined) {
-    await asked.door.act({ verb: 'abort', bulk: preview.bulk, reason: 'not wanted after the preview' });
+    await asked.api.act({ verb: 'abort', bulk: preview.bulk, reason: 'not wanted after the preview' });
     say(asked, preview, () => ['Nothing was done.']);
     return 0;
   }
-  await asked.door.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
+  await asked.api.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
   return follow(asked, preview.bulk);
 }
 
 /** The lines of a preview: the verb, how many runs and of when, the filter, and the cost where it is known. */
-function previewLines({ do: deed, filter, preview }: Bulk): string[] {
+function previewLines({ do: action, filter, preview }: Bulk): string[] {
   const { pipeline, before, ...others } = filter;
   const about = Object.entries({ pipeline, ...others });
   const cost = forecast(preview);
-  const stage = deed.stage ? ` at ${words(deed.stage)}` : '';
+  const stage = action.stage ? ` at ${words(action.stage)}` : '';
   return [
     pc.bold(
       line(
-        `${deed.verb}${stage}: ${many(preview.runs, 'run')}, the oldest of ${moment(preview.oldest)}, the newest of ${moment(preview.newest)}`,
+        `${action.verb}${stage}: ${many(preview.runs, 'run')}, the oldest of ${moment(preview.oldest)}, the newest of ${moment(preview.newest)}`,
       ),
     ),
     line(
@@ -63,7 +63,7 @@ function previewLines({ do: deed, filter, preview }: Bulk): string[] {
 async function consent(asked: Asked, preview: Bulk, given: string | undefined): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || asked.json) {
     process.stdout.write(`${asked.json ? inertJson(preview) : previewLines(preview).join('\n')}\n`);
-    await asked.door.act({ verb: 'abort', bulk: preview.bulk, reason: 'nobody there to ask' });
+    await asked.api.act({ verb: 'abort', bulk: preview.bulk, reason: 'nobody there to ask' });
     throw new CommandError('Nothing was done, since nobody can be asked here: say --yes --reason TEXT.', 2);
   }
   process.stdout.write(`${previewLines(preview).join('\n')}\n`);
@@ -91,7 +91,7 @@ async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
   };
   process.once('SIGINT', leave);
   for (let before = -1; ; ) {
-    const look = () => asked.door.act<Bulk>({ verb: 'continue', bulk });
+    const look = () => asked.api.act<Bulk>({ verb: 'continue', bulk });
     const now = await look()
       .catch(look)
       .catch(({ message, exitCode }: CommandError) => {
@@ -122,7 +122,7 @@ const faultLines = ({ faults_by_run = [] }: Bulk) =>
 
 /** Ends a bulk; what it has done stays done. */
 export async function abortBulk(asked: Asked, bulk: number): Promise<0> {
-  const ended = await asked.door.act<Bulk>(defined({ verb: 'abort', bulk, reason: textOf(asked, 'reason') }));
+  const ended = await asked.api.act<Bulk>(defined({ verb: 'abort', bulk, reason: textOf(asked, 'reason') }));
   say(asked, ended, () => [progress(ended)]);
   return 0;
 }

@@ -53,7 +53,7 @@ export const hurry = onRuns('hurry', '', '');
  * The request for a verb. Its stage: for reset the one of --from; in bulk only verbs that need one have one, since for the
  * others --stage is part of the filter.
  */
-function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
+function actionOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
   const stage = textOf(asked, 'stage');
   const own = verb === 'reset' ? textOf(asked, 'from') : inBulk && !isNeeded(verb, 'stage') ? undefined : stage;
   if (isNeeded(verb, 'stage') && !stage) throw new CommandError(`${verb} needs --stage.`, 2);
@@ -75,18 +75,18 @@ async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
       throw new CommandError('Name runs, a filter or --bulk N: one of them.', 2);
     return abortBulk(asked, bulk);
   }
-  if (asked.words.length === 0) return actInBulk(asked, deedOf(verb, asked, true), filter);
+  if (asked.words.length === 0) return actInBulk(asked, actionOf(verb, asked, true), filter);
   const { stage, ...others } = filter;
   if (Object.keys(others).length > 0) throw new CommandError('Name runs, or a filter, not both.', 2);
-  const deed = deedOf(verb, asked, false);
+  const action = actionOf(verb, asked, false);
   const runs = asked.words.map((word) => numberIn(word, 'RUN'));
   for (const run of runs) {
-    const done = await asked.door.act<{ status: string; line: number; attempts?: number }>(
-      defined({ ...deed, run, reason: textOf(asked, 'reason') }),
+    const done = await asked.api.act<{ status: string; journal_entry: number; attempts?: number }>(
+      defined({ ...action, run, reason: textOf(asked, 'reason') }),
     );
     const retries = many(done.attempts ?? 0, 'retry that goes', 'retries that go');
     const what = done.attempts === undefined ? `is ${done.status}` : `has ${retries} at once`;
-    say(asked, done, () => [line(`Run ${run} ${words(what)} (line ${done.line} of the journal).`)]);
+    say(asked, done, () => [line(`Run ${run} ${words(what)} (entry ${done.journal_entry} of the journal).`)]);
   }
   return 0;
 }

@@ -23,7 +23,7 @@ async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> 
   const [pipeline, stage] = asked.words;
   if (!pipeline) throw new CommandError('Name a pipeline, or a pipeline and a stage.', 2);
   const request = defined({ verb, pipeline, stage, reason: textOf(asked, 'reason') });
-  const done = await asked.door.act<{ line: number; now?: string }>(request);
+  const done = await asked.api.act<{ journal_entry: number; now?: string }>(request);
   const what = [pipeline, stage].filter(Boolean).map(words).join('.');
   say(asked, done, () => [
     line(
@@ -65,7 +65,7 @@ async function throttleStage(asked: Asked): Promise<0> {
   const reason = textOf(asked, 'reason');
   if (asked.values.end) {
     const request = defined({ verb: 'unthrottle', ...place, reason });
-    say(asked, await asked.door.act(request), () => [line(`${what} goes by its definition again.`)]);
+    say(asked, await asked.api.act(request), () => [line(`${what} goes by its definition again.`)]);
     return 0;
   }
   const rate = textOf(asked, 'rate');
@@ -78,7 +78,7 @@ async function throttleStage(asked: Asked): Promise<0> {
     throw new CommandError('Say how much: --rate COUNT/SECONDS, --in-flight N, or both.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
-  const done = await asked.door.act<{ until: string }>({ verb: 'throttle', ...place, limits, minutes, reason });
+  const done = await asked.api.act<{ until: string }>({ verb: 'throttle', ...place, limits, minutes, reason });
   say(asked, done, () => [line(`${what} is throttled until ${moment(done.until)}; what is in work goes on.`)]);
   return 0;
 }

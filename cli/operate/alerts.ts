@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
-import { readAlerts, type ToldAlert } from './read-alerts.ts';
+import { type DescribedAlert, readAlerts } from './read-alerts.ts';
 import { moreLine } from './runs.ts';
 import { line, say } from './say.ts';
 import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
@@ -33,7 +33,7 @@ async function listAlerts(asked: Asked): Promise<0> {
     limit: numberOf(asked, 'limit') ?? 20,
     cursor: textOf(asked, 'cursor'),
   });
-  const answer = await readAlerts(asked.door, query);
+  const answer = await readAlerts(asked.api, query);
   say(asked, answer, () => {
     if (answer.alerts.length === 0)
       return [asked.values.all ? 'There was no alert.' : 'No alert is open.', ...moreLine(answer.next)];
@@ -53,7 +53,7 @@ async function listAlerts(asked: Asked): Promise<0> {
 }
 
 /** The lines that tell an operator what to do about an alert, how to look further, and how to silence it. */
-export const nextSteps = ({ id, kind, pipeline, playbook }: ToldAlert) => [
+export const nextSteps = ({ id, kind, pipeline, playbook }: DescribedAlert) => [
   pc.dim(line(`What to do: ${playbook}`)),
   // Only what failed for good is in the list of the dead. status has errors that are tried again, backlog and spending.
   pc.dim(`Look: npx millrace ${kind === 'dead' ? 'dead' : 'status'}${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
@@ -81,7 +81,7 @@ async function actOnSilence(asked: Asked): Promise<0> {
   if (asked.values.end) {
     if (word === undefined || others.length > 0) throw new CommandError('Name the silence that is to end.', 2);
     const request = { verb: 'unsilence', silence: numberIn(word, 'SILENCE'), reason };
-    say(asked, await asked.door.act(defined(request)), () => [`Silence ${word} has ended.`]);
+    say(asked, await asked.api.act(defined(request)), () => [`Silence ${word} has ended.`]);
     return 0;
   }
   const minutes = numberOf(asked, 'minutes');
@@ -96,7 +96,7 @@ async function actOnSilence(asked: Asked): Promise<0> {
   const alerts = word === undefined ? [undefined] : asked.words.map((each) => numberIn(each, 'ALERT'));
   for (const alert of alerts) {
     const request = defined({ verb: 'silence', ...like, alert, minutes, reason });
-    const done = await asked.door.act<{ silence: number; until: string }>(request);
+    const done = await asked.api.act<{ silence: number; until: string }>(request);
     say(asked, done, () => [
       line(
         `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,

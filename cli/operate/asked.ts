@@ -2,8 +2,8 @@
 import type { ParseArgsOptionDescriptor } from 'node:util';
 import { CommandError } from '../command-error.ts';
 import { type Command, defineCommand, remoteOption } from '../define-command.ts';
-import { type Door, openDoor } from './ask-door.ts';
-import { type Reach, reachProject } from './reach-project.ts';
+import { type Api, connectApi } from './ask-api.ts';
+import { findTarget, type Target } from './find-target.ts';
 
 const word = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
@@ -58,8 +58,8 @@ export interface Asked {
   /** The words after the command's name. */
   words: string[];
   values: { [Name in OptionName]?: string | boolean };
-  door: Door;
-  reach: Reach;
+  api: Api;
+  target: Target;
   /** A line for programs, in place of what people read. */
   json: boolean;
 }
@@ -82,8 +82,8 @@ export function defineOperate({ usage, takes, words: takesWords, run }: Definiti
     takesWords,
     options: { ...remoteOption, ...Object.fromEntries(takes.map((name) => [name, options[name]])) },
     run: async ({ values: { workdir, json, remote, help, ...values }, words }) => {
-      const reach = await reachProject({ remote, workdir });
-      process.exitCode = await run({ words, values, reach, door: openDoor(reach), json });
+      const target = await findTarget({ remote, workdir });
+      process.exitCode = await run({ words, values, target, api: connectApi(target), json });
       return '';
     },
   });

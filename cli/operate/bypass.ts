@@ -25,18 +25,18 @@ async function bypassStage(asked: Asked): Promise<0> {
   if ([asked.values.end, most, minutes].filter((given) => given !== undefined).length > 1)
     throw new CommandError('Say --minutes, --end or --take-up: one of them.', 2);
   if (asked.values.end) {
-    const done = await asked.door.act(defined({ verb: 'end_bypass', ...place, reason }));
+    const done = await asked.api.act(defined({ verb: 'end_bypass', ...place, reason }));
     say(asked, done, () => [line(`${what} is worked again; --take-up N starts what was left out.`)]);
   } else if (most !== undefined) {
     const request = defined({ verb: 'take_up', ...place, count: most, reason });
-    const done = await asked.door.act<{ started: number }>(request);
+    const done = await asked.api.act<{ started: number }>(request);
     say(asked, done, () => [
       line(`${what}: ${many(done.started, 'row that was left out has', 'rows that were left out have')} begun there.`),
     ]);
   } else {
     if (!reason) throw new CommandError('Say why: --reason TEXT.', 2);
     const request = defined({ verb: 'bypass', ...place, minutes, reason });
-    const done = await asked.door.act<{ until: string | null; skipped: number }>(request);
+    const done = await asked.api.act<{ until: string | null; skipped: number }>(request);
     const end = done.until ? `until ${moment(done.until)}` : 'until --end';
     say(asked, done, () => [
       line(`${what} is left out ${end}: ${many(done.skipped, 'row has', 'rows have')} gone on, others follow.`),

@@ -1,5 +1,5 @@
 // millrace journal: who did what, when, why and to how many.
-import type { Line } from '../../operators/answers.ts';
+import type { JournalEntry } from '../../operators/answers.ts';
 import { type Asked, defined, defineOperate, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { moreLine } from './runs.ts';
@@ -17,16 +17,16 @@ const columns: Column[] = [
 ];
 
 /** The object of a journal line: a pipeline and stage, with the bulk, the one run, or an object such as an alert. */
-function about({ pipeline, stage, run_ids = [], bulk, outcome = {} }: Line): string {
+function about({ pipeline, stage, run_ids = [], bulk, outcome = {} }: JournalEntry): string {
   const place = [pipeline, stage].filter(Boolean).join('.');
   const one = bulk ? `bulk ${bulk}` : run_ids.length === 1 ? `run ${run_ids[0]}` : '';
   const [other] = ['alert', 'silence', 'limit', 'channel', 'subject'].filter((name) => outcome[name] !== undefined);
   return [place, one || (other && `${other} ${outcome[other]}`)].filter(Boolean).join(' ');
 }
 
-export function journalLines(lines: Line[], width: number): string[] {
-  const rows = lines.map((of) => [
-    String(of.line),
+export function journalRows(entries: JournalEntry[], width: number): string[] {
+  const rows = entries.map((of) => [
+    String(of.journal_entry),
     moment(of.at),
     words(of.by),
     words(of.verb),
@@ -59,9 +59,14 @@ async function listLines(asked: Asked): Promise<0> {
     limit: numberOf(asked, 'limit') ?? 20,
     cursor: textOf(asked, 'cursor'),
   });
-  const answer = await readLists<{ lines: Line[]; next: string | null }>(asked.door, 'journal', query, 'lines');
+  const answer = await readLists<{ entries: JournalEntry[]; next: string | null }>(
+    asked.api,
+    'journal',
+    query,
+    'entries',
+  );
   say(asked, answer, () => [
-    ...(answer.lines.length > 0 ? journalLines(answer.lines, terminalWidth()) : ['The journal has no such line.']),
+    ...(answer.entries.length > 0 ? journalRows(answer.entries, terminalWidth()) : ['The journal has no such entry.']),
     ...moreLine(answer.next),
   ]);
   return 0;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Bulk } from '../../operators/answers.ts';
 import { isNeeded, runVerbs, stageVerbs, verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
-import type { Door } from './ask-door.ts';
+import type { Api } from './ask-api.ts';
 import { filterShape, type Tool } from './mcp-reads.ts';
 
 const name = z.string().max(100);
@@ -15,7 +15,7 @@ const says = (names: readonly (keyof typeof verbs)[]) => names.map((verb) => `${
 const destroys = (names: readonly (keyof typeof verbs)[]) => names.some((verb) => verbs[verb].destroys);
 const stageNeeded = runVerbs.filter((verb) => isNeeded(verb, 'stage')).join(' and ');
 /** The parameters of the verbs over runs. */
-const deed = {
+const action = {
   verb: z.enum(runVerbs).describe(says(runVerbs)),
   stage: name.optional().describe(`which one: ${stageNeeded} need it, reset begins there`),
   message: z.string().max(2000).optional().describe('the error, for fail'),
@@ -23,9 +23,9 @@ const deed = {
 };
 
 /** `whose` names the assistant in each reason, beside the operator whose key it uses. */
-export function actTools(door: Door, whose: () => string): Tool[] {
+export function actTools(api: Api, whose: () => string): Tool[] {
   const act = ({ reason: why, ...request }: Record<string, unknown>) =>
-    door.act({ ...request, reason: `${whose()}: ${why}` });
+    api.act({ ...request, reason: `${whose()}: ${why}` });
   const acts = (tool: string, description: string, shape: z.ZodRawShape, verb?: string): Tool => ({
     name: tool,
     description,
@@ -33,7 +33,7 @@ export function actTools(door: Door, whose: () => string): Tool[] {
     run: (given) => act(verb ? { verb, ...given } : given),
   });
   return [
-    { ...acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }), destroys: destroys(runVerbs) },
+    { ...acts('act_on_run', 'Does a verb to one run.', { run: id, ...action }), destroys: destroys(runVerbs) },
     {
       ...acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
         verb: z.enum(stageVerbs).describe(says(stageVerbs)),
@@ -57,13 +57,13 @@ export function actTools(door: Door, whose: () => string): Tool[] {
       { alert: id, minutes },
       'silence',
     ),
-    ...bulkTools(door, act, acts),
+    ...bulkTools(api, act, acts),
   ];
 }
 
 type Acts = (tool: string, description: string, shape: z.ZodRawShape, verb?: string) => Tool;
 
-function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promise<unknown>, acts: Acts): Tool[] {
+function bulkTools(api: Api, act: (request: Record<string, unknown>) => Promise<unknown>, acts: Acts): Tool[] {
   // An assistant begins only bulks that it has previewed itself.
   const previewed = new Set<unknown>();
   return [
@@ -71,7 +71,7 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
       name: 'preview_bulk',
       description:
         'Says to how many runs a verb would be done, and about what it costs (cost_usd). Nothing is done to any run.',
-      shape: { do: z.object(deed), filter: z.object({ ...filterShape, pipeline: name }), reason },
+      shape: { do: z.object(action), filter: z.object({ ...filterShape, pipeline: name }), reason },
       run: async (given) => {
         const preview = (await act({ verb: 'preview', ...given })) as Bulk;
         previewed.add(preview.bulk);
@@ -95,7 +95,7 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
       description: 'Does the next runs of a bulk that has begun, and says how far it is.',
       shape: { bulk: id },
       destroys: destroys(runVerbs),
-      run: (given) => door.act({ verb: 'continue', ...given }),
+      run: (given) => api.act({ verb: 'continue', ...given }),
     },
     acts('abort_bulk', 'Ends a bulk; what it has done stays done.', { bulk: id }, 'abort'),
   ];

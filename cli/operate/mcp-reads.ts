@@ -4,7 +4,7 @@ import type { Overview, StageHealth } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import type { Door } from './ask-door.ts';
+import type { Api } from './ask-api.ts';
 import { readAlerts } from './read-alerts.ts';
 
 const name = z.string().max(100);
@@ -41,8 +41,8 @@ export interface Tool {
  * The overview with the sentences that the page and the commands show, and without stages that have nothing to do, of which a
  * project may have a thousand.
  */
-async function overview(door: Door): Promise<unknown> {
-  const answer = await door.read<Overview>('overview');
+async function overview(api: Api): Promise<unknown> {
+  const answer = await api.read<Overview>('overview');
   const well = wellOf(answer);
   const faults = well.faults.map((fault) => ({ ...fault, message: sayFault(fault) }));
   const told = (stage: StageHealth) => {
@@ -59,12 +59,12 @@ async function overview(door: Door): Promise<unknown> {
   };
 }
 
-export function readTools(door: Door): Tool[] {
+export function readTools(api: Api): Tool[] {
   const reads = (tool: string, read: string, description: string, shape: z.ZodRawShape): Tool => ({
     name: tool,
     description,
     shape,
-    run: (given) => door.read(read, given),
+    run: (given) => api.read(read, given),
   });
   return [
     {
@@ -73,7 +73,7 @@ export function readTools(door: Door): Tool[] {
         'Whether all is well and what is not; pipelines and their stages with what is ready, in work, waiting, failed and ' +
         'late, why nobody works at one (unattended), and why rows wait for their next try (backoff); bulks.',
       shape: {},
-      run: () => overview(door),
+      run: () => overview(api),
     },
     reads(
       'runs',
@@ -101,8 +101,8 @@ export function readTools(door: Door): Tool[] {
       run: async ({ range, ...asked }) => {
         const { now, before } = stretchesOf(rangeOf(String(range)), Date.now());
         return {
-          now: await door.read('series', { ...asked, ...now }),
-          before: await door.read('series', { ...asked, ...before }),
+          now: await api.read('series', { ...asked, ...now }),
+          before: await api.read('series', { ...asked, ...before }),
         };
       },
     },
@@ -113,7 +113,7 @@ export function readTools(door: Door): Tool[] {
       name: 'alerts',
       description: 'Alerts, the newest first.',
       shape: { pipeline: name.optional(), open: z.boolean().default(true), ...page },
-      run: (given) => readAlerts(door, given),
+      run: (given) => readAlerts(api, given),
     },
     reads('journal', 'journal', 'Who did what, when and why, the newest first.', {
       pipeline: name.optional(),

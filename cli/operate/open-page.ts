@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { reply } from '../../local/platform/gateway/reply.ts';
 import { servePage } from '../../local/platform/gateway/serve-page.ts';
 import { urlOf } from '../../local/platform/gateway/url-of.ts';
-import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
+import { createOperateApi, type OperateApi } from '../../local/platform/operate/operate-api.ts';
 import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../command-error.ts';
 import { keepPage } from '../project/keep-page.ts';
@@ -23,16 +23,16 @@ export const open = defineOperate({
 });
 
 async function serve(asked: Asked): Promise<0> {
-  const { reach } = asked;
+  const { target } = asked;
   const given = readPort('--port', textOf(asked, 'port'));
   // A key that is refused fails the command here, not the page in a browser.
-  await asked.door.read('overview');
+  await asked.api.read('overview');
   // A user's token may not write it, and loses nothing by that.
-  const keep = (page: string | null) => keepPage(reach.url, reach.headers, page).catch(() => '');
+  const keep = (page: string | null) => keepPage(target.url, target.headers, page).catch(() => '');
   const before = /^http:\/\/127\.0\.0\.1:(\d+)\/operate\/$/.exec(await keep(null))?.[1];
-  let door: OperateDoor | undefined;
+  let api: OperateApi | undefined;
   const server = http.createServer((request, response) => {
-    answer(door, request, response).catch((error) => {
+    answer(api, request, response).catch((error) => {
       if (response.headersSent) response.destroy();
       else reply(response, 500, { message: String(error) });
     });
@@ -42,15 +42,15 @@ async function serve(asked: Asked): Promise<0> {
     ? listen(server, Number(before)).catch(() => listen(server, 0))
     : listen(server, given ?? 0));
   const address = `http://127.0.0.1:${port}`;
-  door = createOperateDoor({ address, projectUrl: reach.url, headers: reach.headers, operator: reach.operator });
+  api = createOperateApi({ address, projectUrl: target.url, headers: target.headers, operator: target.operator });
   await keep(`${address}/operate/`);
-  const url = door.link();
+  const url = api.link();
   // Signals are handled before the link is printed: its reader may end this process at once.
   const ended = new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
     whenNpmEnds(() => resolve(undefined));
   });
-  say(asked, { url }, () => [url, `The operator's page of ${reach.url}, for one browser; ctrl-C ends it.`]);
+  say(asked, { url }, () => [url, `The operator's page of ${target.url}, for one browser; ctrl-C ends it.`]);
   await ended;
   server.close();
   server.closeAllConnections();
@@ -58,11 +58,11 @@ async function serve(asked: Asked): Promise<0> {
 }
 
 async function answer(
-  door: OperateDoor | undefined,
+  api: OperateApi | undefined,
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<void> {
-  if (await door?.handle(request, response)) return;
+  if (await api?.handle(request, response)) return;
   const pathname = urlOf(request)?.pathname ?? '';
   if (/^\/operate(\/|$)/.test(pathname) && (await servePage(pathname, request, response))) return;
   reply(response, 404, { message: "The operator's page is below /operate/." });

@@ -1,10 +1,10 @@
 // Reads alerts from the API for operators, and adds to each the sentence that its facts make.
 import type { Alert } from '../../operators/answers.ts';
-import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import type { Door } from './ask-door.ts';
+import { describeAlert, playbookOf } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { Api } from './ask-api.ts';
 import { readLists } from './say.ts';
 
-export type ToldAlert = Alert & { message: string; playbook: string };
+export type DescribedAlert = Alert & { message: string; playbook: string };
 
 interface Answer {
   alerts: Alert[];
@@ -14,13 +14,13 @@ interface Answer {
 }
 
 export async function readAlerts(
-  door: Door,
+  api: Api,
   query: Record<string, unknown>,
-): Promise<{ alerts: ToldAlert[]; next: string | null }> {
-  const { alerts, next, playbooks_url } = await readLists<Answer>(door, 'alerts', query, 'alerts');
+): Promise<{ alerts: DescribedAlert[]; next: string | null }> {
+  const { alerts, next, playbooks_url } = await readLists<Answer>(api, 'alerts', query, 'alerts');
   const told = (alert: Alert) => ({
     ...alert,
-    message: sayStanding(alert),
+    message: describeAlert(alert),
     playbook: playbookOf(alert, playbooks_url),
   });
   return { alerts: alerts.map(told), next };

@@ -29,7 +29,7 @@ const runColumns: Column[] = [
 ];
 
 /** Where a run stands, and why it failed or waits; of one that failed, what failed. */
-function standing({ at = [], status }: ListedRun): [string, string] {
+function summary({ at = [], status }: ListedRun): [string, string] {
   const failed = at.filter(({ state }) => state === 'failed');
   const shown = status === 'failed' && failed.length > 0 ? failed : at;
   const error = shown.find((one) => one.error)?.error;
@@ -58,7 +58,7 @@ export function runLines(runs: ListedRun[], width: number, isOfOne = false): str
     run.status,
     moment(run.began_at),
     between(run.began_at, run.ended_at),
-    ...standing(run).map(words),
+    ...summary(run).map(words),
   ]);
   return table(runColumns, rows, width, (text, _row, head) => (head === 'status' ? toned(text) : text));
 }
@@ -84,7 +84,7 @@ async function listRuns(asked: Asked): Promise<0> {
     cursor: textOf(asked, 'cursor'),
   });
   const page = (cursor = query.cursor) =>
-    readLists<{ runs: ListedRun[]; next: string | null }>(asked.door, 'runs', defined({ ...query, cursor }), 'runs');
+    readLists<{ runs: ListedRun[]; next: string | null }>(asked.api, 'runs', defined({ ...query, cursor }), 'runs');
   const until = Date.now() + looksFurtherMs;
   let answer = await page();
   while (answer.runs.length === 0 && answer.next && Date.now() < until) answer = await page(answer.next);
@@ -125,7 +125,7 @@ function remedyLines(code: string): string[] {
 
 async function listDead(asked: Asked): Promise<0> {
   const query = defined({ pipeline: pipelineOf(asked) });
-  const answer = await readLists<{ groups: DeadGroup[] }>(asked.door, 'dead_letters', query, 'groups');
+  const answer = await readLists<{ groups: DeadGroup[] }>(asked.api, 'dead_letters', query, 'groups');
   say(asked, answer, ({ groups }) => {
     const most = groups.toSorted((a, b) => Number.parseInt(b.runs, 10) - Number.parseInt(a.runs, 10))[0];
     if (!most) return ['No run has failed for good.'];

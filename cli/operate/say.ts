@@ -3,8 +3,8 @@
 import type { Fault } from '../../operators/answers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { hidden } from '../../operators/visible.ts';
-import type { Door } from './ask-door.ts';
-import { DoorError } from './ask-door.ts';
+import type { Api } from './ask-api.ts';
+import { ApiError } from './ask-api.ts';
 import type { Asked } from './asked.ts';
 import { clip, terminalWidth } from './table.ts';
 
@@ -41,15 +41,15 @@ export const line = (text: string) => clip(text, terminalWidth());
 
 /** Reads, and makes sure that these lists are in the answer: a project of another release may answer in another shape. */
 export async function readLists<Answer>(
-  door: Door,
+  api: Api,
   name: string,
   query: Record<string, unknown>,
   ...lists: (keyof Answer & string)[]
 ): Promise<Answer> {
-  const answer = await door.read<Answer>(name, query);
+  const answer = await api.read<Answer>(name, query);
   const missing = lists.find((list) => !Array.isArray(answer[list]));
   if (missing) {
-    throw new DoorError(4, {
+    throw new ApiError(4, {
       message: `millrace_${name} answers without ${missing}: the project is of another release than this command.`,
       hint: 'Compare them with npx millrace doctor.',
     });

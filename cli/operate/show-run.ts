@@ -7,7 +7,7 @@ import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
 import { helpLines } from './help-lines.ts';
-import { journalLines } from './journal.ts';
+import { journalRows } from './journal.ts';
 import { between, moment } from './moments.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
@@ -30,7 +30,7 @@ async function showRun(asked: Asked): Promise<0> {
   const [word] = asked.words;
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
   const query = { run: numberIn(word, 'RUN') };
-  const run = await readLists<Run>(asked.door, 'run', query, 'stages', 'attempts', 'children', 'journal');
+  const run = await readLists<Run>(asked.api, 'run', query, 'stages', 'attempts', 'children', 'journal');
   say(asked, run, () => [
     ...summary(run),
     '',
@@ -38,7 +38,7 @@ async function showRun(asked: Asked): Promise<0> {
     ...(run.children.length > 0 ? ['', ...childLines(run)] : []),
     '',
     ...attemptLines(run.attempts),
-    ...(run.journal.length > 0 ? ['', ...journalLines(run.journal, terminalWidth())] : []),
+    ...(run.journal.length > 0 ? ['', ...journalRows(run.journal, terminalWidth())] : []),
   ]);
   return 0;
 }
@@ -129,7 +129,7 @@ function attemptLines(attempts: Attempt[]): string[] {
 }
 
 async function showAttempt(asked: Asked, attempt: number): Promise<0> {
-  const answer = await asked.door.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
+  const answer = await asked.api.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
   say(asked, answer, ({ stage, state, error, log, output, payloads }) => [
     pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
     ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),

@@ -8,7 +8,7 @@ import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, pipelineOf, textOf } from './asked.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';
-import { askStanding, headLines, standingOf } from './standing.ts';
+import { headLines, readSummary, summaryOf } from './summary.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
 
 export const status = defineOperate({
@@ -25,14 +25,14 @@ export const status = defineOperate({
 async function tellStatus(asked: Asked): Promise<0 | 1> {
   const pipeline = pipelineOf(asked);
   const range = rangeIn(textOf(asked, 'range'), pipeline);
-  const [standing, series] = await Promise.all([
-    askStanding(asked),
-    pipeline ? asked.door.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
+  const [summary, series] = await Promise.all([
+    readSummary(asked),
+    pipeline ? asked.api.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
   ]);
-  const { overview } = standing;
+  const { overview } = summary;
   if (pipeline && !overview.pipelines.some((of) => of.pipeline === pipeline))
     throw new CommandError(`There is no pipeline ${words(pipeline)}.`, 3);
-  const shown = standingOf(standing, pipeline);
+  const shown = summaryOf(summary, pipeline);
   const { ok } = wellOf(shown.overview);
   say(
     asked,

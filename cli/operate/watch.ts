@@ -8,7 +8,7 @@ import { moment } from './moments.ts';
 import { runLines } from './runs.ts';
 import { line, readLists } from './say.ts';
 import { stageLines } from './stage-table.ts';
-import { askStanding, headLines, type Standing, standingOf } from './standing.ts';
+import { headLines, readSummary, type Summary, summaryOf } from './summary.ts';
 import { words } from './table.ts';
 
 const everyMs = 5000;
@@ -21,7 +21,7 @@ interface Sample {
   completed: Map<string, number>;
 }
 
-interface Seen extends Standing {
+interface Seen extends Summary {
   failed: ListedRun[];
   /** Whether one pipeline was asked for. */
   isOfOne: boolean;
@@ -30,11 +30,11 @@ interface Seen extends Standing {
 async function look(asked: Asked): Promise<Seen> {
   const pipeline = pipelineOf(asked);
   const query = defined({ pipeline, status: 'failed', limit: shownErrors });
-  const [standing, { runs }] = await Promise.all([
-    askStanding(asked),
-    readLists<{ runs: ListedRun[] }>(asked.door, 'runs', query, 'runs'),
+  const [summary, { runs }] = await Promise.all([
+    readSummary(asked),
+    readLists<{ runs: ListedRun[] }>(asked.api, 'runs', query, 'runs'),
   ]);
-  return { ...standingOf(standing, pipeline), failed: runs, isOfOne: pipeline !== undefined };
+  return { ...summaryOf(summary, pipeline), failed: runs, isOfOne: pipeline !== undefined };
 }
 
 /** How many attempts a pipeline completes a minute, from what its stages had completed at two times. */

@@ -25,7 +25,7 @@ import { type Definitions, readDefinitions } from './read-definitions.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told, who runs this by `command`. */
-export type Teller = Pick<Console, 'log' | 'warn'> & { command: string };
+export type Logger = Pick<Console, 'log' | 'warn'> & { command: string };
 
 /** The compiled definitions of `_pipelines/*.ts`. */
 interface Project {
@@ -153,7 +153,7 @@ interface Planned {
 export async function planSync(
   supabaseFolder: string,
   check: boolean,
-  teller: Teller,
+  logger: Logger,
   dropsColumns = false,
 ): Promise<Planned[]> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
@@ -177,7 +177,7 @@ export async function planSync(
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
     faults.push(
-      `No migration defines the present state of: ${names}. Run \`${teller.command}\` and commit what it writes.`,
+      `No migration defines the present state of: ${names}. Run \`${logger.command}\` and commit what it writes.`,
     );
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
@@ -191,21 +191,21 @@ export async function planSync(
     ...keptPipelines(pipelines, defined),
     ...droppedStages(pipelines, defined, (name) => fs.existsSync(path.join(functionsFolder, name)), dropsColumns),
   ];
-  for (const warning of warnings) teller.warn(warning);
+  for (const warning of warnings) logger.warn(warning);
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];
   return missing.map(({ file, text }, at) => ({ name: `${stamps[at]}_${file}.sql`, text }));
 }
 
 /** Writes the migrations that are missing, or with `check` names them. Throws an error with what is amiss and the remedy. */
-export async function syncPipelines(supabaseFolder: string, check: boolean, teller: Teller): Promise<void> {
-  const planned = await planSync(supabaseFolder, check, teller);
+export async function syncPipelines(supabaseFolder: string, check: boolean, logger: Logger): Promise<void> {
+  const planned = await planSync(supabaseFolder, check, logger);
   for (const { name, text } of planned) {
     fs.writeFileSync(path.join(supabaseFolder, 'migrations', name), text);
-    teller.log(`Wrote supabase/migrations/${name}.`);
+    logger.log(`Wrote supabase/migrations/${name}.`);
   }
   if (planned.length === 0) {
-    teller.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
+    logger.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
-    teller.log('Next: look at it, commit it, and `npx supabase db push --remote`.');
+    logger.log('Next: look at it, commit it, and `npx supabase db push --remote`.');
   }
 }

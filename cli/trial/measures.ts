@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
 import type { Lent } from '../commands/trial.ts';
-import type { Reach } from '../operate/reach-project.ts';
+import type { Target } from '../operate/find-target.ts';
 import { callDatabase } from '../project/call-database.ts';
 import type { Findings } from './expected.ts';
 
@@ -18,7 +18,7 @@ export interface Size {
 
 /** The parameters of every measurement. */
 export interface Measuring {
-  reach: Reach;
+  target: Target;
   size: Size;
   signal: AbortSignal;
   lent: Lent;
@@ -50,8 +50,8 @@ interface Counters {
   log_bytes: number;
 }
 
-const call = <Answer>({ reach }: Measuring, name: string, args = {}) =>
-  callDatabase<Answer>(reach.url, reach.headers, name, args);
+const call = <Answer>({ target }: Measuring, name: string, args = {}) =>
+  callDatabase<Answer>(target.url, target.headers, name, args);
 const queue = (measuring: Measuring, rows: number, how = {}) =>
   call<Rows>(measuring, 'trial_queue', { p_rows: rows, ...how });
 const figures = (measuring: Measuring, { first, last }: Rows) =>
@@ -158,8 +158,8 @@ export async function measureUpgrade(measuring: Measuring, exchange: () => Promi
 
 /** Rows queued while the pipeline is paused wait, and go on after it. */
 export async function measurePause(measuring: Measuring): Promise<Found> {
-  const door = measuring.lent.openDoor(measuring.reach);
-  const act = (verb: string) => door.act({ verb, pipeline: 'trial', reason: 'the trial' });
+  const api = measuring.lent.connectApi(measuring.target);
+  const act = (verb: string) => api.act({ verb, pipeline: 'trial', reason: 'the trial' });
   await act('pause');
   const before = await counters(measuring);
   const rows = await queue(measuring, 5);

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { CommandError } from '../command-error.ts';
 import type { Lent } from '../commands/trial.ts';
-import { nameOfUser, type Reach } from '../operate/reach-project.ts';
+import { nameOfUser, type Target } from '../operate/find-target.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
 import type { Findings } from './expected.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
@@ -103,8 +103,8 @@ async function measureAll(course: Course): Promise<void> {
   const { trial, root, signal, findings } = course;
   const { reference, from, say, size } = trial;
   const project = hostedProject(reference, { from, signal });
-  const reach = await deployed(project, course);
-  const measuring: Measuring = { reach, size, signal, lent: trial.lent };
+  const target = await deployed(project, course);
+  const measuring: Measuring = { target, size, signal, lent: trial.lent };
   const steps: [string, () => Promise<Found>][] = [
     ['a first row', () => measureFirstRow(measuring)],
     [`${size.single} rows one by one`, () => measureSingleRows(measuring)],
@@ -132,7 +132,7 @@ async function measureAll(course: Course): Promise<void> {
 }
 
 /** Pushes, sets the settings, deploys and connects. Resolves to how the project is reached. */
-async function deployed(project: HostedProject, { trial, root }: Pick<Course, 'trial' | 'root'>): Promise<Reach> {
+async function deployed(project: HostedProject, { trial, root }: Pick<Course, 'trial' | 'root'>): Promise<Target> {
   const url = `https://${project.reference}.supabase.co`;
   trial.say(`pushes to ${project.reference}`);
   await project.push(root);
@@ -141,7 +141,7 @@ async function deployed(project: HostedProject, { trial, root }: Pick<Course, 't
   await project.deploy(root);
   const headers = { apikey: await revealSecretKey(project.reference, trial.from) };
   trial.say('connects');
-  await trial.lent.connectWhereReached(url, headers);
+  await trial.lent.connectTarget(url, headers);
   return { url, headers, operator: nameOfUser() };
 }
 
@@ -172,5 +172,5 @@ async function onBranch(project: HostedProject, measuring: Measuring, course: Co
   const reference = await project.createBranch(trialBranch);
   const { from } = course.trial;
   const branch = hostedProject(reference, { from, signal: measuring.signal });
-  return measureBranchRow({ ...measuring, reach: await deployed(branch, course) });
+  return measureBranchRow({ ...measuring, target: await deployed(branch, course) });
 }

@@ -20,9 +20,9 @@ begin
   -- Mostly all are of the version of the first.
   select v.id, v.number, vs.needs, array(
     select s.name
-    from unnest(vs.needs) with ordinality n(id, place)
+    from unnest(vs.needs) with ordinality n(id, ordinal)
     join millrace.stages s on s.id = n.id
-    order by n.place) as names
+    order by n.ordinal) as names
   into v_version
   from millrace.version_stages vs
   join millrace.versions v on v.id = vs.version_id
@@ -36,12 +36,12 @@ begin
         else (select v.number from millrace.versions v
           where v.id = i.version_id) end as version,
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
-      -- The execution that the oldest attempt began.
+      -- The stage run that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id + 0)
         from millrace.attempts a
         where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
-      end as execution,
+      end as stage_run,
       case
         when p_built is not null then i.built_needs
         when i.version_id is distinct from v_version.id

@@ -104,7 +104,7 @@ begin
   end if;
   if v_alone is null and not v_retired and p_stage.has_groups then
     select c.token, c.attempt_ids, c.wait_ms into token, attempt_ids, wait_ms
-    from millrace.hook_claim_by_turns(p_stage, p_worker, p_limit) c;
+    from millrace.hook_claim_by_group(p_stage, p_worker, p_limit) c;
   elsif v_alone is null and not v_retired then
     with picked as materialized (
       select a.id, a.ctid
@@ -192,7 +192,7 @@ returns millrace.claimed[]
 as $$
 return array(
   select c::millrace.claimed
-  from unnest(p_attempt_ids) with ordinality i(id, place)
+  from unnest(p_attempt_ids) with ordinality i(id, ordinal)
   cross join lateral (
     select a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
       coalesce(a.submission_id, a.id) as submission, a.number, a.isolated
@@ -200,5 +200,5 @@ return array(
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = i.id and a.token = p_token and a.state = 'started'
     offset 0) c
-  order by i.place);
+  order by i.ordinal);
 $$;

@@ -13,11 +13,11 @@ declare
   v_next record;
   v_stages int[];
   v_changes millrace.change[];
-  v_shown boolean;
+  v_is_projected boolean;
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.counted or s.limits ? 'shared' as is_paid,
-    s.counted_by_parent or s.has_conditional_followers as followed
+    s.result_limit_bytes, s.has_quota or s.limits ? 'shared' as is_paid,
+    s.reports_to_parent or s.has_conditional_followers as followed
   into v_on
   from millrace.stages s
   where s.id = p_stage_id;
@@ -47,8 +47,8 @@ begin
   if cardinality(v_stages) = 0 or not v_next.all_ready then
     perform millrace.finish_runs(p_stage_id, p_run_ids);
   end if;
-  v_shown := millrace.project_entities(
-    v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
+  v_is_projected := millrace.project_entities(
+    v_on.pipeline_id, 'apply', v_on.name, v_changes, null, null);
   if v_on.is_paid then
     perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
   end if;

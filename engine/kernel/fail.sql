@@ -69,7 +69,7 @@ begin
     perform millrace.assign_groups(p_stage_id, v_failed.grouped);
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.counted or v_stage.limits ? 'shared' then
+  if v_stage.has_quota or v_stage.limits ? 'shared' then
     perform millrace.hook_spent(v_stage, p_items);
   end if;
   if v_failed.due_now then

@@ -10,10 +10,10 @@ return array(
   from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
     p_stage.pipeline_id, array(
       select r.entity_id
-      from unnest(p_run_ids) with ordinality i(id, place)
+      from unnest(p_run_ids) with ordinality i(id, ordinal)
       left join millrace.runs r on r.id = any (array[i.id])
-      order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
-  order by e.place);
+      order by i.ordinal), false, p_stage.name)).keys)) with ordinality e(id, key, ordinal)
+  order by e.ordinal);
 $$;
 
 -- Sorts attempts that were just queued at a stage, until they are queued again.
@@ -49,7 +49,7 @@ begin
   insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
     uncounted, concurrency_group)
   select r.id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end,
-    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
+    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.has_quota, r.concurrency_group
   from unnest(p_run_ids, v_groups) r(id, concurrency_group)
   left join lateral (
     select a.id, a.number, a.superseded
@@ -240,7 +240,7 @@ begin
   select vs.* into v_stage
   from millrace.version_stages vs
   where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  select s.name, s.counted, v_stage.is_first and (
+  select s.name, s.has_quota, v_stage.is_first and (
       select count(*) = 1
       from millrace.version_stages vs
       where vs.version_id = v_stage.version_id and vs.is_first) as alone
@@ -275,7 +275,7 @@ begin
   if not v_on.alone or p_done_before is not null then
     v_new := millrace.hook_runs_made(v_stage, v_new, p_done_before);
   end if;
-  if v_on.counted then
+  if v_on.has_quota then
     perform millrace.hook_before_start(
       v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
@@ -284,7 +284,7 @@ begin
   end if;
   v_begun := millrace.begin_new_runs(v_stage, v_new,
     case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, v_by_name, v_on.alone);
-  if v_on.counted then
+  if v_on.has_quota then
     perform millrace.hook_started(
       case when v_on.alone and v_stage.unconditional then v_live
         else v_live || v_begun.begun end, v_began_at);

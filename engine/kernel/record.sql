@@ -56,7 +56,7 @@ as $$
 declare
   v_stage_id int := p_items[1].stage_id;
   v_token uuid := p_items[1].token;
-  v_shown text := v_token::text;
+  v_reported_token text := v_token::text;
   v_batch record;
 begin
   select s.pipeline_id, s.result_limit_bytes,
@@ -69,7 +69,7 @@ begin
     select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids,
       array_agg(i.entity_id) as entity_ids, count(*) as size,
       bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
-        and i.shown = v_shown and i.verdict is null and i.reason is null
+        and i.reported_token = v_reported_token and i.verdict is null and i.reason is null
         -- A number such as 1e-300 has a text twenty times as long.
         and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
     from unnest(p_items) i
@@ -157,7 +157,7 @@ create function millrace.verdict_of(
 as $$
 declare
   v_state text := p_attempt.state;
-  v_by_worker boolean := p_item.shown is not null;
+  v_by_worker boolean := p_item.reported_token is not null;
   v_same_job boolean :=
     p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id;
   v_repeat text;
@@ -179,7 +179,7 @@ begin
     when p_attempt.id is null then 'stale'
     when not p_locked then 'busy'
     -- A worker's report, under the token of its claim
-    when v_by_worker and p_attempt.token::text is distinct from p_item.shown then 'stale'
+    when v_by_worker and p_attempt.token::text is distinct from p_item.reported_token then 'stale'
     when v_by_worker and v_state = 'started' and v_unspawned then 'rejected'
     when v_by_worker and v_state = 'started' then null
     when v_by_worker and v_state = p_item.outcome then 'duplicate'
@@ -249,13 +249,13 @@ begin
   ready := '{}';
   for v_group in
     select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
-      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
+      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as ordinal
     from unnest(p_items) i
     where i.verdict is null
     group by i.stage_id, i.outcome
     order by 4
   loop
-    if v_group.place > 1 then
+    if v_group.ordinal > 1 then
       v_left := millrace.without_late(v_group.items);
       items := items || v_left.late;
       v_group.items := v_left.in_time;

@@ -147,7 +147,8 @@ begin
       offset 0) a on true
     -- In the order of the type: a constructor would cost a twentieth of a transition.
     cross join lateral (
-      select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as shown, f.outcome,
+      select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as reported_token,
+        f.outcome,
         case when f.outcome = 'completed' then coalesce(f.result, 'null') end as result,
         case when jsonb_typeof(f.usage) = 'object' then f.usage end as usage,
         case f.outcome

@@ -47,12 +47,12 @@ begin
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
       quota_of, quota_key, created_at)
     select p_pipeline.id, p_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, (v_trace || 100000000000 + e.place)::uuid), e.metadata_id,
+      coalesce(e.trace_id, (v_trace || 100000000000 + e.ordinal)::uuid), e.metadata_id,
       e.given::int[],
       case when p_pipeline.quota is not null then p_pipeline.id end,
       case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
     from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
-      with ordinality e(id, trace_id, metadata_id, given, payer, place)
+      with ordinality e(id, trace_id, metadata_id, given, payer, ordinal)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into ids from added a;
@@ -227,7 +227,7 @@ where r.id = any (p_run_ids)
 $$;
 
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.
-create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
+create function millrace.cancel_runs(p_run_ids bigint[], p_is_projected boolean) returns int
 as $$
 declare
   -- A user's trigger on what was cancelled before may have ended some.
@@ -237,7 +237,7 @@ begin
   if v_runs <> '{}' then
     perform millrace.end_runs(v_runs, 'cancelled');
     v_cancelled := millrace.cancel_attempts(v_runs, null);
-    perform millrace.project_cancelled(v_cancelled) where p_shown;
+    perform millrace.project_cancelled(v_cancelled) where p_is_projected;
   end if;
   return cardinality(v_runs);
 end

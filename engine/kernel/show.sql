@@ -22,7 +22,7 @@ $$;
 -- Projects changes of one stage onto the entities.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
 as $$
-perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
+perform millrace.project_entities(s.pipeline_id, 'apply', s.name, p_changes, null, null)
 from millrace.stages s
 where s.id = p_stage_id;
 $$;
@@ -72,7 +72,7 @@ if cardinality(p_entity_ids) > 0 and (
     select p.projection = 'status'
     from millrace.pipelines p
     where p.id = p_pipeline_id) then
-  perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
+  perform millrace.project_entities(p_pipeline_id, 'apply', null, array(
     select millrace.change_of(i, 'queued')
     from unnest(p_entity_ids) i), null, null);
 end if;

@@ -13,7 +13,7 @@ as $$
 return query
 select t.part, t.id, n.name
 from (
-  select k.place, k.part, p.id::bigint as id
+  select k.priority, k.part, p.id::bigint as id
   from millrace.pipelines p
   cross join lateral (values
     (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
@@ -26,16 +26,16 @@ from (
         where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
         limit 1) a
       where s.pipeline_id = p.id and s.enabled and s.kind <> 'gate'
-        and not s.bypassed))) k(place, part, wanted)
+        and not s.bypassed))) k(priority, part, wanted)
   where k.wanted
   union all
   select * from millrace.hook_to_sweep()) t
 cross join lateral (
-  select case when t.place < 10 then t.part || ' of pipeline ' || (
+  select case when t.priority < 10 then t.part || ' of pipeline ' || (
       select p.name from millrace.pipelines p where p.id = t.id)
     else concat_ws(' ', t.part, t.id) end as name) n
 where n.name <> all (p_done)
-order by t.place, t.id;
+order by t.priority, t.id;
 $$;
 
 -- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;

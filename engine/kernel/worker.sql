@@ -131,7 +131,7 @@ end
 $$;
 
 -- Claims for a worker's next call, shows that, remembers it for a repeat, and scales out. A worker
--- that has left stays so; the places that it frees may need another.
+-- that has left stays so; the slots that it frees may need another.
 create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
@@ -215,12 +215,12 @@ begin
       select from millrace.workers w
       where w.stage_id = v_stage.id and w.working and w.left_at is not null
         and w.heartbeat_at > v_since)) then
-    v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
-    v_limit := least(v_limit, v_free.places);
+    v_free := millrace.free_slots(v_stage, p_call.worker, p_may_wait);
+    v_limit := least(v_limit, v_free.slots);
   end if;
   if v_limit = 0 and p_limit > 0 and p_call.open then
     wait_ms := v_free.wait_ms;
-  elsif v_stage.limits is null and not v_stage.counted then
+  elsif v_stage.limits is null and not v_stage.has_quota then
     select c.token, c.entity_ids, c.items, cardinality(c.attempt_ids)
     into token, entity_ids, items, taken
     from millrace.claim(v_stage, p_call.worker, v_limit) c;
@@ -231,11 +231,11 @@ begin
 end
 $$;
 
--- Counts the places of a stage that a worker may fill now, one claim at a time. wait_ms: places
+-- Counts the slots of a stage that a worker may fill now, one claim at a time. wait_ms: slots
 -- become free soon.
-create function millrace.free_places(
+create function millrace.free_slots(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
-  out places int, out wait_ms int
+  out slots int, out wait_ms int
 )
 as $$
 declare
@@ -243,14 +243,14 @@ declare
   v_others record;
 begin
   if p_worker.left_at is not null then
-    -- An isolated attempt may exceed the places by one for a moment.
-    places := 1;
+    -- An isolated attempt may exceed the slots by one for a moment.
+    slots := 1;
     return;
   elsif p_may_wait then
-    perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
-  elsif not pg_try_advisory_xact_lock(hashtext('millrace.places'), p_stage.id) then
+    perform pg_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id);
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id) then
     -- It holds rows, and so must not wait.
-    places := 0;
+    slots := 0;
     wait_ms := 50;
     return;
   end if;
@@ -259,9 +259,9 @@ begin
   from millrace.workers w
   where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
     and w.heartbeat_at > v_since;
-  places := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
+  slots := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
     - p_worker.in_work - v_others.in_work);
-  if places = 0 and v_others.any_leaving then
+  if slots = 0 and v_others.any_leaving then
     wait_ms := 100;
   end if;
 end
@@ -278,7 +278,7 @@ declare
   v_stage millrace.stages := p_call.stage;
   v_ids bigint[];
   v_back bigint[];
-  v_shown boolean;
+  v_is_projected boolean;
 begin
   select f.* into p_items, p_entity_ids, batch, kept
   from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
@@ -297,7 +297,7 @@ begin
       perform millrace.hook_put_back(v_stage, v_ids, v_back);
     end if;
   end if;
-  v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
+  v_is_projected := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 end
 $$;
 

@@ -28,7 +28,7 @@ create table millrace.pipelines (
   -- How many days finished runs are kept; null for the setting retention_days.
   retention_days int,
   -- The id of the journal's line about the last pause or unpause.
-  switched_line bigint,
+  switched_entry bigint,
   -- The column of the entity that holds the trace id of its runs; null for ids of the engine.
   trace_column text,
   -- The digest of the compiled definition, with which a project's folder is compared.
@@ -69,16 +69,16 @@ create table millrace.stages (
   -- True where the stage's limits sort its queue into groups.
   has_groups boolean not null default false,
   -- True where a threshold of a parent counts the children that have done this stage.
-  counted_by_parent boolean not null default false,
+  reports_to_parent boolean not null default false,
   -- True where some version has a conditional stage after this one.
   has_conditional_followers boolean not null default false,
   -- True where a claim has to look at quotas: the pipeline's own or a parent's.
-  counted boolean not null default false,
+  has_quota boolean not null default false,
   enabled boolean not null default true,
   -- The values that the status column shows for this stage; null where it shows none.
   shows jsonb,
   has_ends boolean not null default false,
-  switched_line bigint,
+  switched_entry bigint,
   -- True while new runs leave the stage out; millrace.bypasses says why.
   bypassed boolean not null default false,
   -- wait or bypass: whether rows wait for the next window, or leave the stage out, once its

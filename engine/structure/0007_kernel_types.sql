@@ -1,10 +1,10 @@
--- An item of a batch. shown is the token that the report shows; verdict is null while the item
--- may proceed.
+-- An item of a batch. reported_token: the token that the report brought.
+-- verdict: null while the item may proceed.
 create type millrace.work as (
   ord int,
   attempt_id bigint,
   token uuid,
-  shown text,
+  reported_token text,
   outcome text,
   result jsonb,
   usage jsonb,

@@ -24,7 +24,7 @@ create table millrace.limits (
   limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
-  line bigint,
+  journal_entry bigint,
   throttled_at timestamptz,
   -- The group after which the next claim, or the next pass of a gate, begins.
   last_group text not null default '',

@@ -1,4 +1,4 @@
--- A row for each fan-out: the children of one execution of a stage. open: its attempt spawns or
+-- A row for each fan-out: the children of one stage run of a stage. open: its attempt spawns or
 -- waits. finished: the attempt has ended. abandoned: children are to be cancelled. closed: none is
 -- left.
 create table millrace.fan_outs (

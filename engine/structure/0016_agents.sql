@@ -3,7 +3,7 @@
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
-  execution int not null,
+  stage_run int not null,
   seq int not null,
   kind text not null,
   call_id text,
@@ -12,5 +12,5 @@ create table millrace.turns (
   usage jsonb,
   attempt_id bigint not null,
   created_at timestamptz not null,
-  primary key (run_id, stage_id, execution, seq)
+  primary key (run_id, stage_id, stage_run, seq)
 );

@@ -3,7 +3,7 @@ create table millrace.bypasses (
   stage_id int primary key references millrace.stages on delete cascade,
   reason text not null,
   until timestamptz,
-  line bigint not null,
+  journal_entry bigint not null,
   began_at timestamptz not null
 );
 

@@ -7,7 +7,7 @@ create table millrace.silences (
   kind text,
   until timestamptz not null,
   reason text not null,
-  line bigint not null
+  journal_entry bigint not null
 );
 create index silences_by_end on millrace.silences (until);
 
@@ -45,7 +45,7 @@ create table millrace.rule_states (
   pipeline_id int not null,
   stage_id int not null,
   over_since timestamptz not null,
-  under_since timestamptz,
+  below_since timestamptz,
   value numeric not null,
   above numeric not null,
   detail text,
@@ -71,7 +71,7 @@ create table millrace.alerts (
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,
-  told_at timestamptz,
+  notified_at timestamptz,
   settled boolean not null default false
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)

@@ -14,7 +14,7 @@ import { type FunctionLimits, hostedLimits } from './functions/limits.ts';
 import { createKeyCheck } from './gateway/api-keys.ts';
 import { type Gateway, startGateway } from './gateway/server.ts';
 import { acceptedKeySet, type Keys, readOrCreateKeys, signUserToken } from './keys.ts';
-import { createOperateDoor, type OperateDoor } from './operate/operate-door.ts';
+import { createOperateApi, type OperateApi } from './operate/operate-api.ts';
 import { followPort } from './pg-cron/follow-port.ts';
 import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
@@ -154,7 +154,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
     functions: parts.functions,
     pgNet: parts.pgNet,
     pgCron: parts.pgCron,
-    operateLink: parts.door.link,
+    operateLink: parts.api.link,
     takeSettings: (given) => takeSettings(base, parts.functions, given),
     signUserToken: (claims) => signUserToken(keys, claims),
     stop: teardown.run,
@@ -197,7 +197,7 @@ interface Base {
 interface Parts extends Pick<Stack, 'postgrest' | 'functions' | 'pgNet' | 'pgCron'> {
   /** The functions' settings, completed by what leads to the services. */
   settings: Record<string, string>;
-  door: OperateDoor;
+  api: OperateApi;
 }
 
 /** Starts what stands behind the gateway, and opens it. */
@@ -240,14 +240,14 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   teardown.add(() => pgCron.stop());
   // Functions end first: what they release must still find the Data API.
   teardown.add(() => functions.stop());
-  const door = createOperateDoor({
+  const api = createOperateApi({
     address: gateway.url,
     projectUrl: gateway.url,
     headers: { apikey: keys.secretKey },
     operator: os.userInfo().username,
   });
-  gateway.open({ restPort: postgrest.port, functions, storage, auth, realtime, door });
-  return { door, settings, postgrest, functions, pgNet, pgCron };
+  gateway.open({ restPort: postgrest.port, functions, storage, auth, realtime, api });
+  return { api, settings, postgrest, functions, pgNet, pgCron };
 }
 
 const environmentOf = ({ gateway, postgres, keys }: Base, settings: Record<string, string>, wakeSecret: string) =>

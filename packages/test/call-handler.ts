@@ -23,7 +23,7 @@ function itemOf({ row = {}, needs = {}, attempt = 1, ...given }: Declared.CallOp
     needs,
     retry_count: given.retryCount ?? 0,
     submission: given.submission ?? attempt,
-    execution: attempt,
+    stage_run: attempt,
     isolated: given.isAlone ?? false,
   };
 }

@@ -24,7 +24,7 @@ export async function readRow(sql: Client, pipeline: string, key: string): Promi
   if (!run) return undefined;
   const { rows } = await sql.query<StageRow>(
     `select o.stage, o.kind, o.state, coalesce(a.retry_count + 1, 0) as tries, a.error, a.output as result, a.usage
-     from millrace.operations o left join millrace.attempts a on a.id = o.attempt_id
+     from millrace.stage_runs o left join millrace.attempts a on a.id = o.attempt_id
      where o.run_id = $1 order by a.id, o.stage`,
     [run.id],
   );

@@ -21,9 +21,9 @@ export interface TestServer {
  * Throws what `sync` finds wrong.
  */
 export async function startTestServer(root: string): Promise<TestServer> {
-  const teller = { command: 'npx millrace sync', log: () => {}, warn: () => {} };
+  const logger = { command: 'npx millrace sync', log: () => {}, warn: () => {} };
   const { planSync } = await import('../../cli/sync/sync-pipelines.ts');
-  const planned = await planSync(path.join(root, 'supabase'), false, teller);
+  const planned = await planSync(path.join(root, 'supabase'), false, logger);
   const server = await startEmbedded(root);
   try {
     for (const { name, text } of planned) {

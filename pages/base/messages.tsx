@@ -1,4 +1,4 @@
-// One place on each page that says what came of a deed, to those who listen too.
+// One place on each page that says what came of an action, to those who listen too.
 import { signal } from '@preact/signals';
 import { Refusal } from './refusal.ts';
 import { Words } from './words.tsx';

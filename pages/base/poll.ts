@@ -18,7 +18,7 @@ const slowMs = 5000;
 
 const askAgain = new Set<() => void>();
 
-/** Asks for all that is on the page at once, as after a deed. */
+/** Asks for all that is on the page at once, as after an action. */
 export function askNow(): void {
   for (const again of askAgain) again();
 }

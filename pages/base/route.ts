@@ -49,5 +49,5 @@ export function ask(changes: Query): void {
   go(to(screen, of, { ...Object.fromEntries(query), ...changes }));
 }
 
-/** A number in an address; as it stands there where it is none, for the door to refuse by name. */
+/** A number in an address; as it stands there where it is none, for the API to refuse by name. */
 export const numberIn = (of: string): number | string => (/^\d+$/.test(of) ? Number(of) : of);

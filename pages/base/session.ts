@@ -1,7 +1,7 @@
 // Who is signed in at which project, and calls to it in their name. Key and token stay in the window until it is closed.
 import { signal } from '@preact/signals';
-import { keepUnder, keptUnder } from './kept.ts';
 import { Refusal } from './refusal.ts';
+import { readStored, writeStored } from './stored.ts';
 
 /** A project and somebody's way in. */
 export interface Session {
@@ -29,20 +29,20 @@ export const hasEnded = signal(false);
 
 /** Signs in, so that a reload finds the session again. */
 export function keepSession(given: Session): void {
-  keepUnder(() => sessionStorage, kept, given);
+  writeStored(() => sessionStorage, kept, given);
   session.value = given;
   hasEnded.value = false;
 }
 
 export function readKeptSession(): Session | null {
-  const found = keptUnder<Session>(() => sessionStorage, kept);
+  const found = readStored<Session>(() => sessionStorage, kept);
   return found?.url && found.token ? found : null;
 }
 
 /** Forgets the session, here and in the window, and ends it at the project where a password has opened it. */
 export async function endSession(): Promise<void> {
   const ended = session.value;
-  keepUnder(() => sessionStorage, kept, null);
+  writeStored(() => sessionStorage, kept, null);
   session.value = null;
   hasEnded.value = false;
   // Where the project does not hear of it, it ends by itself.
@@ -128,6 +128,6 @@ async function renew(given: Session): Promise<boolean> {
     return null;
   })) as { access_token?: string; refresh_token?: string } | null;
   Object.assign(given, { token: answer?.access_token ?? given.token, refresh: answer?.refresh_token ?? null });
-  if (session.value === given) keepUnder(() => sessionStorage, kept, given);
+  if (session.value === given) writeStored(() => sessionStorage, kept, given);
   return answer !== null;
 }

@@ -1,10 +1,10 @@
 // Signing in at a project: by e-mail and password where it has Supabase Auth, else by an access token.
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { keepUnder, keptUnder } from './kept.ts';
 import { complain } from './messages.tsx';
 import { Refusal } from './refusal.ts';
 import { claimsOf, keepSession, type Session, send } from './session.ts';
+import { readStored, writeStored } from './stored.ts';
 
 const keptProject = 'millrace.project';
 
@@ -156,7 +156,7 @@ function ByWhat({ by, token }: { by: 'password' | 'token'; token?: string | unde
 }
 
 /** Returns the project of the last sign-in, as this browser keeps it. */
-const projectBefore = () => keptUnder<Given>(() => localStorage, keptProject) ?? {};
+const projectBefore = () => readStored<Given>(() => localStorage, keptProject) ?? {};
 
 /** The form that opens a session. */
 export function SignIn({ given = {}, note, accept = async () => {} }: SignInProps) {
@@ -177,7 +177,7 @@ export function SignIn({ given = {}, note, accept = async () => {} }: SignInProp
       asksCode.value = opened === undefined;
       if (!opened) return;
       await accept(opened);
-      keepUnder(() => localStorage, keptProject, { url: opened.url, key: opened.key });
+      writeStored(() => localStorage, keptProject, { url: opened.url, key: opened.key });
       keepSession(opened);
     } catch (error) {
       complain(error);

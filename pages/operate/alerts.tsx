@@ -3,13 +3,13 @@
 import { useEffect } from 'preact/hooks';
 import type { Alert } from '../../operators/answers.ts';
 import { engineFirst } from '../../operators/needs.ts';
-import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { describeAlert, playbookOf } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
+import { type Action, ActionButton, openAction } from './actions.tsx';
 import { Causes } from './causes.tsx';
-import { type Deed, DeedButton, openDeed } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
@@ -43,7 +43,7 @@ export function Alerts(route: Route) {
                 name: 'What',
                 cell: (a) => (
                   <div class="sample">
-                    <Words text={sayStanding(a)} most={400} />
+                    <Words text={describeAlert(a)} most={400} />
                   </div>
                 ),
               },
@@ -58,7 +58,7 @@ export function Alerts(route: Route) {
                   </>
                 ),
               },
-              { name: 'Deeds', cell: (a) => <Deeds alert={a} /> },
+              { name: 'Actions', cell: (a) => <Actions alert={a} /> },
             ]}
           />
         )}
@@ -93,16 +93,16 @@ function Playbook({ at }: { at: string }) {
   );
 }
 
-function Deeds({ alert: { id, resolved_at } }: { alert: Alert }) {
+function Actions({ alert: { id, resolved_at } }: { alert: Alert }) {
   return (
     <div class="actions">
-      <DeedButton deed={{ ...silenceOf([id]), refused: resolved_at ? 'It is over.' : undefined }} />
+      <ActionButton action={{ ...silenceOf([id]), refused: resolved_at ? 'It is over.' : undefined }} />
     </div>
   );
 }
 
 /** The silence of alerts like these. */
-function silenceOf(ids: number[], minutes = 60): Deed {
+function silenceOf(ids: number[], minutes = 60): Action {
   return {
     label: 'Silence',
     what: `Nobody is told of alerts like ${ids.length > 1 ? 'these' : 'this one'} for a while.`,
@@ -122,5 +122,5 @@ function openAskedSilence(query: URLSearchParams): void {
   if (ids.length === 0) return;
   const minutes = /^\d{1,6}$/.test(query.get('minutes') ?? '') ? Number(query.get('minutes')) : undefined;
   location.replace(to('alerts', '', { pipeline: query.get('pipeline'), show: query.get('show') }));
-  openDeed({ ...silenceOf(ids, minutes), title: `Silence alert${ids.length > 1 ? 's' : ''} ${ids.join(', ')}` });
+  openAction({ ...silenceOf(ids, minutes), title: `Silence alert${ids.length > 1 ? 's' : ''} ${ids.join(', ')}` });
 }

@@ -10,8 +10,8 @@ import { usePoll } from '../base/poll.ts';
 import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import { ActButton, DeedButton, mayNotAct } from './deeds.tsx';
-import { act } from './door.ts';
+import { ActButton, ActionButton, mayNotAct } from './actions.tsx';
+import { act } from './api.ts';
 import { State } from './states.tsx';
 
 const verbs = ['retry', 'cancel', 'hurry'] as const;
@@ -149,23 +149,23 @@ function Progress({ of: found }: { of: Answer }) {
   return <progress max={all} value={behind} aria-label={`${count(behind)} of ${many(all, 'run')}`} />;
 }
 
-function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: Answer }) {
+function Steps({ found: { bulk, state, do: action, filter, preview } }: { found: Answer }) {
   const none = preview.runs === '0' ? 'No run matches.' : undefined;
   const may = state === 'previewed' ? none : `It is ${state}.`;
   return (
     <div class="actions">
-      <DeedButton
-        deed={{
+      <ActionButton
+        action={{
           label: 'Begin',
-          title: `${deed.verb[0]?.toUpperCase()}${deed.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
+          title: `${action.verb[0]?.toUpperCase()}${action.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
           what: `What is chosen is worked off in slices of 500; what has gone on or matches no longer is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,
           done: 'It has begun.',
         }}
       />
-      <DeedButton
-        deed={{
+      <ActionButton
+        action={{
           label: 'Abort',
           what: 'What is done stays done; nothing more is.',
           request: { verb: 'abort', bulk },

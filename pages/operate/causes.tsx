@@ -25,7 +25,7 @@ export function Causes({ of: alert }: { of: Alert }) {
   return <Ways ways={waysFrom(alert)} />;
 }
 
-/** The ways to its cause, and to the stage or the pipeline with its deeds. */
+/** The ways to its cause, and to the stage or the pipeline with its actions. */
 export function CausesAndPlace({ of: alert }: { of: Alert }) {
   const { pipeline, stage } = alert;
   const place: Way[] = pipeline ? [[stage ? 'its stage' : 'its pipeline', to('pipeline', pipeline, { stage })]] : [];

@@ -17,7 +17,7 @@ export function Turns({ turns }: { turns: Turn[] }) {
       <Table
         label="Turns"
         rows={turns}
-        keyOf={({ stage, execution, turn }) => `${stage} ${execution} ${turn}`}
+        keyOf={({ stage, stage_run, turn }) => `${stage} ${stage_run} ${turn}`}
         columns={[
           { name: 'When', cell: (t) => <Moment at={t.at} /> },
           { name: 'Stage', cell: (t) => `${t.stage}, turn ${t.turn}` },

@@ -2,13 +2,13 @@
 
 import type { Run } from '../../operators/answers.ts';
 import { session } from '../base/session.ts';
-import { doorProject } from './door.ts';
+import { apiProject } from './api.ts';
 
 const dashboard = 'https://supabase.com/dashboard/project';
 
 /** The project's ref; undefined on one's own machine or server, which has no such dashboard. */
 function projectRef(): string | undefined {
-  return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? doorProject.value)?.[1];
+  return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? apiProject.value)?.[1];
 }
 
 /**

@@ -1,6 +1,6 @@
 // The journal: who did what, when, why and to how many.
 
-import type { Line } from '../../operators/answers.ts';
+import type { JournalEntry } from '../../operators/answers.ts';
 import { count } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
 import { type Route, to } from '../base/route.ts';
@@ -17,31 +17,31 @@ export function Journal(route: Route) {
         route={route}
         fields={[
           { name: 'pipeline', label: 'Pipeline' },
-          { name: 'verb', label: 'Deed' },
+          { name: 'verb', label: 'Action' },
           { name: 'by', label: 'Who' },
         ]}
       />
-      <List<Line> key={JSON.stringify(query)} name="journal" rows="lines" query={query}>
-        {(lines) => <Lines lines={lines} />}
+      <List<JournalEntry> key={JSON.stringify(query)} name="journal" rows="entries" query={query}>
+        {(entries) => <JournalEntries entries={entries} />}
       </List>
     </>
   );
 }
 
 /** Lines of the journal. */
-export function Lines({ lines }: { lines: Line[] }) {
+export function JournalEntries({ entries }: { entries: JournalEntry[] }) {
   return (
     <Table
       label="Journal"
-      rows={lines}
-      keyOf={({ line }) => line}
+      rows={entries}
+      keyOf={({ journal_entry }) => journal_entry}
       none="Nobody has done anything."
       columns={[
         { name: 'When', cell: (l) => <Moment at={l.at} /> },
         { name: 'Who', cell: (l) => <Words text={l.by} most={60} /> },
         { name: 'What', cell: (l) => <Words text={l.verb} most={40} /> },
         { name: 'Where', cell: (l) => <Words text={placeOf(l)} most={120} /> },
-        { name: 'Runs', isNumber: true, cell: (l) => <Touched line={l} /> },
+        { name: 'Runs', isNumber: true, cell: (l) => <Touched entry={l} /> },
         { name: 'Why', cell: (l) => <Words text={l.reason} most={300} /> },
       ]}
     />
@@ -49,14 +49,14 @@ export function Lines({ lines }: { lines: Line[] }) {
 }
 
 /** Where it was done: at a stage, a pipeline, or what the outcome names. */
-function placeOf({ pipeline, stage, outcome }: Line): string {
+function placeOf({ pipeline, stage, outcome }: JournalEntry): string {
   if (pipeline) return [pipeline, stage].filter(Boolean).join('.');
   const { limit, subject, role, channel } = (outcome ?? {}) as Record<string, string | undefined>;
   if (subject) return role ? `${subject}, ${role}` : subject;
   return limit ?? channel ?? '';
 }
 
-function Touched({ line: { run_ids: runs = [], runs: many = 0, bulk } }: { line: Line }) {
+function Touched({ entry: { run_ids: runs = [], runs: many = 0, bulk } }: { entry: JournalEntry }) {
   if (bulk) {
     return (
       <>

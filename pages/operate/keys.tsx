@@ -5,7 +5,7 @@ import type { ListedRun, Overview } from '../../operators/answers.ts';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
 import { go, to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import { read } from './door.ts';
+import { read } from './api.ts';
 import { screens } from './screens.ts';
 
 const isTyping = ({ target }: Event) =>

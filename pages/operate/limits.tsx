@@ -9,8 +9,8 @@ import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import { DeedButton, throttleFields, throttleOf } from './deeds.tsx';
-import { read } from './door.ts';
+import { ActionButton, throttleFields, throttleOf } from './actions.tsx';
+import { read } from './api.ts';
 import { State } from './states.tsx';
 
 export function Limits() {
@@ -140,7 +140,7 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
             </>
           ),
         },
-        { name: 'Deeds', cell: (l) => <Deeds limit={l} /> },
+        { name: 'Actions', cell: (l) => <Actions limit={l} /> },
       ]}
     />
   );
@@ -165,11 +165,11 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   );
 }
 
-function Deeds({ limit: { limit, stages, throttle, paused_until, keys } }: { limit: SharedLimit }) {
+function Actions({ limit: { limit, stages, throttle, paused_until, keys } }: { limit: SharedLimit }) {
   return (
     <div class="actions">
-      <DeedButton
-        deed={{
+      <ActionButton
+        action={{
           label: 'Throttle',
           title: `Throttle ${limit}`,
           what: `Its stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
@@ -178,8 +178,8 @@ function Deeds({ limit: { limit, stages, throttle, paused_until, keys } }: { lim
           needsReason: true,
         }}
       />
-      <DeedButton
-        deed={{
+      <ActionButton
+        action={{
           label: 'Unthrottle',
           title: `Unthrottle ${limit}`,
           what: 'What was declared holds again at once, and no service pauses it.',

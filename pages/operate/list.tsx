@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
-import { read } from './door.ts';
+import { read } from './api.ts';
 
 interface ListProps<Row> {
   /** The function that answers, such as `runs`. */

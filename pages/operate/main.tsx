@@ -6,7 +6,7 @@ import { render } from 'preact';
 import { complain, Messages } from '../base/messages.tsx';
 import { keepSession, readKeptSession, session } from '../base/session.ts';
 import { readLink, SignIn } from '../base/sign-in.tsx';
-import { admit, isLocal, openLocalDoor, operator } from './door.ts';
+import { admit, isLocal, openLocalApi, operator } from './api.ts';
 import { Shell } from './shell.tsx';
 
 const spent =
@@ -31,7 +31,7 @@ function Page() {
 }
 
 async function start(): Promise<void> {
-  if (isLocal) await openLocalDoor().catch(complain);
+  if (isLocal) await openLocalApi().catch(complain);
   link = readLink();
   const kept = readKeptSession();
   if (kept && !link && operator.value === null) keepSession(kept);

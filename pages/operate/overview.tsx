@@ -13,16 +13,16 @@ import {
 } from '../../operators/needs.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import type { Range } from '../../operators/ranges.ts';
-import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { describeAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment, useAsOf } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
+import { mayNotAct } from './actions.tsx';
+import { read, readOverview } from './api.ts';
 import { CausesAndPlace } from './causes.tsx';
-import { mayNotAct } from './deeds.tsx';
-import { read, readOverview } from './door.ts';
 import { BackoffReason, SeenWorker } from './links.tsx';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
@@ -134,7 +134,7 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
           .map((alert) => (
             <li key={alert.id}>
               <a href={to('alerts', '', { pipeline: alert.pipeline })}>
-                <Words text={sayStanding(alert)} most={240} />
+                <Words text={describeAlert(alert)} most={240} />
               </a>{' '}
               <span class="hint">
                 since <Moment at={alert.raised_at} />

@@ -11,14 +11,14 @@ import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
+import { read } from './api.ts';
 import { Chart, type Line } from './chart.tsx';
-import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';
 import { PipelineLink } from './links.tsx';
 import { Marks } from './overview.tsx';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { ListedRuns } from './runs.tsx';
-import { StageDeeds } from './stage-deeds.tsx';
+import { StageActions } from './stage-actions.tsx';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
@@ -37,7 +37,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
             <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} chosen={stage} />
-            <StageDeeds pipeline={answer} stage={chosen} />
+            <StageActions pipeline={answer} stage={chosen} />
             <RangePicker />
             <Fresh of={now}>
               {(series) => <Charts points={series.points} before={before?.points} range={range} />}

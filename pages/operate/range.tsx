@@ -5,7 +5,7 @@ import { emptyIn, type Range, rangeOf, ranges, stretchesOf } from '../../operato
 import { databaseNow } from '../base/format.tsx';
 import { usePoll } from '../base/poll.ts';
 import { ask, route } from '../base/route.ts';
-import { read } from './door.ts';
+import { read } from './api.ts';
 
 /** The range that the address names. */
 export const chosenRange = (): Range => rangeOf(route.value.query.get('range'));

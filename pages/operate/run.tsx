@@ -11,13 +11,13 @@ import { usePoll } from '../base/poll.ts';
 import { numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
+import { type Action, ActionButton, againChoices, isForGood } from './actions.tsx';
+import { read } from './api.ts';
 import { Decisions, Turns } from './conversation.tsx';
 import { attemptsAddress, logAddress, rowAddress } from './dashboard.ts';
-import { againChoices, type Deed, DeedButton, isForGood } from './deeds.tsx';
-import { read } from './door.ts';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
-import { Lines } from './journal.tsx';
+import { JournalEntries } from './journal.tsx';
 import { Reason } from './links.tsx';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
@@ -30,7 +30,7 @@ export function Run({ of }: Route) {
       {(found) => (
         <>
           <Facts run={found} />
-          <Deeds run={found} />
+          <Actions run={found} />
           {(found.unattended ?? []).map((of) => (
             <Reason key={of.stage} of={of} stage={of.stage} />
           ))}
@@ -52,7 +52,7 @@ export function Run({ of }: Route) {
           <Turns turns={found.turns} />
           <Decisions decisions={found.decisions} />
           <h3>What people did to it</h3>
-          <Lines lines={found.journal} />
+          <JournalEntries entries={found.journal} />
         </>
       )}
     </Fresh>
@@ -142,11 +142,11 @@ type Standing = NonNullable<Answer['at']>[number];
 const waitsForItsTime = ({ state, retries, due_at }: Standing) =>
   state === 'queued' && retries > 0 && due_at !== undefined && Date.parse(due_at) > databaseNow() + 1000;
 
-function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
+function Actions({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   const isOver = status === 'running' ? undefined : `It is ${status}.`;
   const stages = at.map(({ stage }) => stage);
   const live = at.filter(({ state }) => ['queued', 'started', 'waiting'].includes(state)).map(({ stage }) => stage);
-  const deeds: Deed[] = [
+  const actions: Action[] = [
     {
       label: 'Retry',
       what: 'The stages that failed or were cancelled are tried again, with tries as at the beginning.',
@@ -197,8 +197,8 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   ];
   return (
     <div class="actions">
-      {deeds.map((deed) => (
-        <DeedButton key={deed.label} deed={deed} />
+      {actions.map((action) => (
+        <ActionButton key={action.label} action={action} />
       ))}
     </div>
   );

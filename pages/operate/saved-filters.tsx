@@ -1,9 +1,9 @@
 // Filters that somebody keeps in this browser, by screen, and what an address asks for beside the fields of its filter.
 import { signal } from '@preact/signals';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
-import { keepUnder, keptUnder } from '../base/kept.ts';
 import { say } from '../base/messages.tsx';
 import { ask, type Route, to } from '../base/route.ts';
+import { readStored, writeStored } from '../base/stored.ts';
 import { Words } from '../base/words.tsx';
 
 interface Saved {
@@ -17,7 +17,7 @@ const most = 50;
 
 /** Returns the filters that the browser keeps, without entries of another shape. */
 function readSaved(): Saved[] {
-  const found = keptUnder<Saved[]>(() => localStorage, kept);
+  const found = readStored<Saved[]>(() => localStorage, kept);
   return Array.isArray(found) ? found.filter((one) => one?.screen && one.name && typeof one.query === 'object') : [];
 }
 
@@ -25,7 +25,7 @@ const saved = signal(readSaved());
 
 function keep(filters: Saved[]): void {
   saved.value = filters.slice(-most);
-  keepUnder(() => localStorage, kept, saved.value);
+  writeStored(() => localStorage, kept, saved.value);
 }
 
 const isSame = (one: Saved, other: Saved) => one.screen === other.screen && one.name === other.name;

@@ -9,8 +9,8 @@ import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import { DeedButton } from './deeds.tsx';
-import { read } from './door.ts';
+import { ActionButton } from './actions.tsx';
+import { read } from './api.ts';
 import { State } from './states.tsx';
 import { Versions } from './versions.tsx';
 
@@ -115,10 +115,10 @@ function Channels({ channels }: { channels: Channel[] }) {
         },
         { name: 'Last message', cell: (c) => <Last of={c} /> },
         {
-          name: 'Deeds',
+          name: 'Actions',
           cell: ({ channel, enabled }) => (
-            <DeedButton
-              deed={{
+            <ActionButton
+              action={{
                 label: 'Send a test',
                 title: `Send a test by ${channel}`,
                 what: 'One message goes out at once; what came of it shows here within a minute.',

@@ -10,12 +10,12 @@ import { type Route, route, to } from '../base/route.ts';
 import { endSession, hasEnded } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
 import { useEachSize } from '../base/sized.ts';
-import { leaveLocalDoor, operator, readOverview, you } from './door.ts';
+import { leaveLocalApi, operator, readOverview, you } from './api.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
 import { screens } from './screens.ts';
 
 async function signOut(): Promise<void> {
-  if (operator.value !== null) await leaveLocalDoor().catch(complain);
+  if (operator.value !== null) await leaveLocalApi().catch(complain);
   await endSession();
   closeDialog();
   you.value = null;

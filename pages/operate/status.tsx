@@ -9,7 +9,7 @@ import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import { read } from './door.ts';
+import { read } from './api.ts';
 import { State } from './states.tsx';
 
 export function Status({ of, query }: Route) {

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { reachProject } from '../../cli/operate/reach-project.ts';
+import { findTarget } from '../../cli/operate/find-target.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 import { graphOf } from '../../tools/check/function-sizes.ts';
@@ -71,7 +71,7 @@ async function unpackedGraph(name: string, { metadata, files }: Upload): Promise
   return graph.files.map((file) => path.relative(folder, file));
 }
 
-test('`supabase functions deploy --use-api` deploys every function, without Docker', () => {
+test('`supabase functions deploy --use-API` deploys every function, without Docker', () => {
   expect(deployedFunctions(functions)).toContain('own');
   expect([...api.deployed].sort()).toEqual(deployedFunctions(functions));
   expect(output).not.toContain('WARN');
@@ -125,7 +125,7 @@ function folderLinkedTo(ref: string | undefined): string {
 test('--remote is the linked project, a reference or a branch of it, with the secret key that the CLI reveals', async () => {
   logIn();
   const workdir = folderLinkedTo(project);
-  const reached = (remote: string) => reachProject({ remote, workdir, revealsKey: true });
+  const reached = (remote: string) => findTarget({ remote, workdir, revealsKey: true });
   const linked = { url: `https://${project}.supabase.co`, headers: { apikey: 'sb_secret_revealed' } };
   expect(await reached('')).toMatchObject(linked);
   expect(await reached(project)).toMatchObject(linked);
@@ -141,7 +141,7 @@ test('--remote is the linked project, a reference or a branch of it, with the se
 test('where no project can be meant, that is said before anybody asks for a key', async () => {
   logIn();
   const workdir = folderLinkedTo(undefined);
-  const reached = (remote: string) => reachProject({ remote, workdir, revealsKey: true });
+  const reached = (remote: string) => findTarget({ remote, workdir, revealsKey: true });
   const unlinked = 'This folder is linked to no project';
   await expect(reached('')).rejects.toThrow(unlinked);
   await expect(reached('feature-x')).rejects.toThrow(unlinked);
@@ -155,7 +155,7 @@ test.each(['evil.example/', 'evil.example#aaaaaaaaaaa', 'user@evil.example', 'AA
     const workdir = folderLinkedTo(project);
     fs.writeFileSync(path.join(workdir, 'supabase', '.temp', 'project-ref'), reference);
     for (const remote of ['', recordedBranch.name]) {
-      await expect(reachProject({ remote, workdir, revealsKey: true })).rejects.toThrow(
+      await expect(findTarget({ remote, workdir, revealsKey: true })).rejects.toThrow(
         'supabase/.temp/project-ref holds no reference of a project, which has 20 lower-case letters',
       );
     }
@@ -171,11 +171,11 @@ test('a reference that came with the repository gets no key', async () => {
   ])
     execFileSync('git', args, { cwd: workdir });
   for (const remote of ['', recordedBranch.name]) {
-    await expect(reachProject({ remote, workdir, revealsKey: true })).rejects.toThrow(
+    await expect(findTarget({ remote, workdir, revealsKey: true })).rejects.toThrow(
       `supabase/.temp/project-ref is in git, so its author chose the project ${project} that gets your key`,
     );
   }
-  expect(await reachProject({ remote: project, workdir, revealsKey: true })).toMatchObject({
+  expect(await findTarget({ remote: project, workdir, revealsKey: true })).toMatchObject({
     url: `https://${project}.supabase.co`,
   });
 });
@@ -183,10 +183,10 @@ test('a reference that came with the repository gets no key', async () => {
 test('what the CLI refuses is told', async () => {
   logIn(token.replace(/.$/, '0'));
   const workdir = folderLinkedTo(project);
-  await expect(reachProject({ remote: '', workdir, revealsKey: true })).rejects.toThrow(
+  await expect(findTarget({ remote: '', workdir, revealsKey: true })).rejects.toThrow(
     'SUPABASE_SECRET_KEY is not set, and `supabase projects api-keys` failed: ',
   );
-  await expect(reachProject({ remote: 'feature-x', workdir })).rejects.toThrow(
+  await expect(findTarget({ remote: 'feature-x', workdir })).rejects.toThrow(
     'feature-x is a branch, and `supabase branches` failed: ',
   );
 });

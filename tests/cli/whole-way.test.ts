@@ -251,7 +251,7 @@ const filesBelow = (place: string) =>
 
 /** What a page has a reader do, in its order: commands, files to write, SQL to run. */
 const page = fs.readFileSync(path.join(root, 'docs', 'assistants.md'), 'utf8');
-const deeds = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, text = '']) => ({ kind, text }));
+const actions = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, text = '']) => ({ kind, text }));
 
 // A machine at work elsewhere takes ten times the minute, and a second try would find what the first has left.
 const patient = { timeout: 900_000, retry: 0 };
@@ -279,14 +279,14 @@ test(
     // From a folder below, as a package's script would.
     run('npx millrace init --workdir supabase');
     let dev: Dev | undefined;
-    for (const { kind, text } of deeds) {
+    for (const { kind, text } of actions) {
       if (kind === 'ts') write({ [/^\/\/ (\S+)/.exec(text)?.[1] ?? '']: text });
       else if (kind === 'sql') await dev?.client.query(text);
       else if (/millrace dev/.test(text)) dev = await start();
       else run(text);
     }
     if (!dev) throw new Error('the page starts no stack');
-    const [update = '', asked = ''] = deeds.filter(({ kind }) => kind === 'sql').map(({ text }) => text);
+    const [update = '', asked = ''] = actions.filter(({ kind }) => kind === 'sql').map(({ text }) => text);
     expect(update).toMatch(/^update/);
     await expect
       .poll(async () => (await dev?.client.query(asked))?.rows[0], { timeout: 40_000 })
@@ -301,7 +301,7 @@ test(
     await expectDeployable(dev);
     const standing = JSON.parse(run('millrace status tickets --json'));
     expect(standing.stages.map(({ stage }: { stage: string }) => stage)).toEqual(['triage', 'reply']);
-    expect(await shownPage()).toContain('data-door');
+    expect(await shownPage()).toContain('data-api');
     // What dev has fetched can be weighed, and nothing is fetched for that.
     expect(run('millrace check 2>&1')).toBe('All is well: what is here can be deployed.\n');
     const cache = path.join(folder, 'deno');

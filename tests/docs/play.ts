@@ -109,7 +109,7 @@ export async function spawn(
 /** The state of each stage of a run. */
 export async function states(engine: Engine, run: string): Promise<Row> {
   const rows = await engine.rows<{ stage: string; state: string }>(
-    'select stage, state from millrace.operations where run_id = $1',
+    'select stage, state from millrace.stage_runs where run_id = $1',
     [run],
   );
   return Object.fromEntries(rows.map(({ stage, state }) => [stage, state]));

@@ -79,7 +79,7 @@ test.for(names)('%s.md leads from what to look at to a verb, and every statement
 test('the verbs of the playbooks do what they say', async ({ engine }) => {
   const runs = await links(engine);
   const stateOf = (run: string | undefined) =>
-    engine.value<string>(`select operation from millrace.operations where run_id = $1 and stage = 'scrape_job'`, [run]);
+    engine.value<string>(`select progress from millrace.stage_runs where run_id = $1 and stage = 'scrape_job'`, [run]);
   expect(await stateOf(runs.failed)).toBe('failed');
   await engine.sql.query('select millrace.retry($1)', [runs.failed]);
   expect(await stateOf(runs.failed)).toBe('in progress');

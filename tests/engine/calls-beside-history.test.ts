@@ -179,9 +179,9 @@ async function grow(engine: Engine, runs: number, output = '1'): Promise<void> {
     from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind in ('map', 'pipeline')
     on conflict do nothing;
     insert into millrace.fan_progress (fan_out_id, stage_id)
-    select f.id, s.id from millrace.fan_outs f, millrace.stages s where s.counted_by_parent
+    select f.id, s.id from millrace.fan_outs f, millrace.stages s where s.reports_to_parent
     on conflict do nothing;
-    insert into millrace.turns (run_id, stage_id, execution, seq, kind, content, attempt_id, created_at)
+    insert into millrace.turns (run_id, stage_id, stage_run, seq, kind, content, attempt_id, created_at)
     select a.run_id, a.stage_id, 1, 1, 'model', '{}', a.id, a.created_at
     from millrace.attempts a join millrace.stages s on s.id = a.stage_id and s.kind = 'agent'
     on conflict do nothing;
@@ -240,22 +240,25 @@ for (const [name, fill] of Object.entries(known)) {
       const grown = await inCountingSession(engine.database.superUrl, async (client, rows) => {
         // A statement for which Postgres may choose makes such plans after its fifth call.
         await client.query('set plan_cache_mode = force_generic_plan');
-        const deeds = Object.entries(calls(engine, client));
+        const actions = Object.entries(calls(engine, client));
         const few: number[] = [];
-        for (const [, deed] of deeds) await deed();
+        for (const [, action] of actions) await action();
         // Calls that look at the newest runs find some.
         await grow(engine, 50);
-        for (const [, deed] of deeds) few.push(await rows(deed));
+        for (const [, action] of actions) few.push(await rows(action));
         await grow(engine, 3000);
         const more: Record<string, number> = {};
-        for (const [place, [call, deed]] of deeds.entries()) more[call] = (await rows(deed)) - (few[place] as number);
+        for (const [place, [call, action]] of actions.entries())
+          more[call] = (await rows(action)) - (few[place] as number);
         return more;
       });
       // Before anything fails: nothing of this has its row.
       await engine.sql.query(clear);
       // Once a night pruning looks at each answered question.
-      const most = (deed: string) => (deed === 'pruning' ? 10_000 : 2500);
-      const larger = Object.entries(grown).filter(([deed, more]) => more > most(deed) && !walks[name]?.includes(deed));
+      const most = (action: string) => (action === 'pruning' ? 10_000 : 2500);
+      const larger = Object.entries(grown).filter(
+        ([action, more]) => more > most(action) && !walks[name]?.includes(action),
+      );
       expect(Object.fromEntries(larger)).toEqual({});
     },
   );

@@ -35,7 +35,7 @@ test('all six orders of enrichment end alike', async ({ articles, engine }) => {
   const ended = new Set<string>();
   for (const order of orders) {
     await engine.define(articlesInOrder(order));
-    const id = await roads.take({ steps: ['fetch', 'score', ...order, 310, 320, 330, 'publish'] });
+    const id = await roads.take({ interim: ['fetch', 'score', ...order, 310, 320, 330, 'publish'] });
     const passed = (await articles.history(id)).map(({ to_status }) => to_status);
     expect(passed.slice(7)).toEqual([200, ...order.flatMap((stage) => codes[stage]), 240, 300, 310, 320, 330, 400]);
     ended.add(await ends(articles, id));

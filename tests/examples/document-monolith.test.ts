@@ -22,11 +22,11 @@ const sentence = (n: number) =>
 const section = (n: number) => `## Year ${n}\n\n${Array.from({ length: 12 }, () => sentence(n)).join(' ')}`;
 const longText = `# Locks\n\n${Array.from({ length: 14 }, (_, n) => section(n + 1)).join('\n\n')}`;
 
-/** The local model behind a door that keeps what is asked; `refuse` may answer in its place. */
+/** The local model behind an API that keeps what is asked; `refuse` may answer in its place. */
 async function openModel(refuse: (asked: number) => Response | Promise<Response> | undefined = () => undefined) {
   const model = await startModel({ env: {} });
   const asked: { key: string | null; body: Record<string, unknown> }[] = [];
-  const door = await listen(async (request: Request) => {
+  const api = await listen(async (request: Request) => {
     const body = await request.text();
     asked.push({ key: request.headers.get('idempotency-key'), body: JSON.parse(body) });
     const { pathname } = new URL(request.url);
@@ -34,10 +34,10 @@ async function openModel(refuse: (asked: number) => Response | Promise<Response>
     return refuse(asked.length) ?? fetch(`${model.url}${pathname}`, { method: 'POST', headers, body });
   });
   onTestFinished(async () => {
-    await door.stop();
+    await api.stop();
     await model.stop();
   });
-  return { asked, env: { LLM_URL: `${door.url}/v1`, LLM_MODEL: 'local', LLM_MODE: 'background' } };
+  return { asked, env: { LLM_URL: `${api.url}/v1`, LLM_MODEL: 'local', LLM_MODE: 'background' } };
 }
 
 /** Runs the handler on one file. */

@@ -34,7 +34,7 @@ test('work whose time is over before its turn is left out', async () => {
   expect(steps).toEqual(['third']);
 });
 
-test('work that does not heed its signal holds up nobody once it is aborted', async () => {
+test('work that does not sweepIfDue its signal holds up nobody once it is aborted', async () => {
   const controller = new AbortController();
   const steps: string[] = [];
   void oneAtATime(controller.signal, () => new Promise(() => {}));

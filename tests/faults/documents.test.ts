@@ -30,7 +30,7 @@ afterAll(() => documents.stop());
 
 /** Holds the first call of the functions that `matches` until it may pass, or is lost; `arrived` says that it is there. */
 function holdFirst(matches: (path: string, body: string) => boolean) {
-  const door = gate();
+  const api = gate();
   const arrival = gate();
   let fate: Fate = 'pass';
   let held = false;
@@ -38,14 +38,14 @@ function holdFirst(matches: (path: string, body: string) => boolean) {
     if (held || !matches(path, body)) return 'pass';
     held = true;
     arrival.open();
-    await door.passed;
+    await api.passed;
     return fate;
   };
   const lose = () => {
     fate = { status: 503, json: {} };
-    door.open();
+    api.open();
   };
-  return { arrived: arrival.passed, open: door.open, lose };
+  return { arrived: arrival.passed, open: api.open, lose };
 }
 
 const completion = (of: string) => (path: string, body: string) =>

@@ -555,10 +555,10 @@ create event trigger note_drops on sql_drop execute function public.note_drops()
 
 create table public.alarms (id bigint primary key generated always as identity, sensor text);
 `,
-    'supabase/seed.sql': "insert into public.alarms (sensor) values ('north door');\n",
+    'supabase/seed.sql': "insert into public.alarms (sensor) values ('north api');\n",
   },
   add: ['alarms', 'assess'],
-  where: "sensor = 'north door'",
+  where: "sensor = 'north api'",
   kept: ["select relrowsecurity from pg_class where oid = 'public.alarms'::regclass", true],
   greets: 'Halt',
 };

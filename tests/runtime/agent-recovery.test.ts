@@ -142,7 +142,7 @@ test('an attempt reports what it used itself, and what its execution did', async
     { state: 'failed', usage: null },
     {
       state: 'completed',
-      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, execution_turns: 2, execution_tokens: 2_200 }),
+      usage: expect.objectContaining({ turns: 1, input_tokens: 1_000, stage_run_turns: 2, stage_run_tokens: 2_200 }),
     },
   ]);
   expect(

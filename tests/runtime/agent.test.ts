@@ -216,7 +216,7 @@ describe('an answer that does not fit', () => {
     const second = runAgent(env, [], { kept: first.kept });
     expect(await second.outcome).toEqual({ done: 1 });
     expect(asked()[1].input).toEqual([{ role: 'user', content: 'Find 7.' }]);
-    expect(second.usages.at(-1)).toMatchObject({ execution_turns: 2, execution_tokens: 2_200 });
+    expect(second.usages.at(-1)).toMatchObject({ stage_run_turns: 2, stage_run_tokens: 2_200 });
   });
 });
 

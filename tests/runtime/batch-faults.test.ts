@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, onTestFinished } from 'vitest';
 import type { Plan } from '../../local/services/batches/batch-jobs.ts';
-import type { Deed, Fault } from '../../local/services/batches/server.ts';
+import type { Action, Fault } from '../../local/services/batches/server.ts';
 import { onWorker } from '../support/batch-main.ts';
 import { BatchSite, type SiteOptions } from '../support/batches.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
@@ -15,9 +15,9 @@ const allDone = [{ status: 'completed', error: null, rows: ROWS }];
 const first = (plan: Plan) => (_: unknown, at: number) => (at === 0 ? plan : {});
 /** The fault of the first so many calls of a kind. */
 const failing =
-  (wanted: Deed, fault: Fault, times = 1) =>
-  (deed: Deed, at: number) =>
-    deed === wanted && at < times ? fault : undefined;
+  (wanted: Action, fault: Fault, times = 1) =>
+  (action: Action, at: number) =>
+    action === wanted && at < times ? fault : undefined;
 
 async function play(engine: Engine, options: SiteOptions, rows = ROWS): Promise<BatchSite> {
   const site = await new BatchSite(engine).start(options);
@@ -37,8 +37,8 @@ function expectThrift(site: BatchSite): void {
 describe.each(apis)('a batch of the API %s', (api) => {
   test('whose worker is killed after it began is found, not bought again', async ({ engine }) => {
     const killed: { kill(): void }[] = [];
-    const worked = async (deed: Deed, at: number) => {
-      if (deed === 'begin' && at === 0) for (const worker of killed) worker.kill();
+    const worked = async (action: Action, at: number) => {
+      if (action === 'begin' && at === 0) for (const worker of killed) worker.kill();
     };
     const site = await new BatchSite(engine).start({ api, worked, definition: onWorker });
     await engine.queued('judge', ROWS);
@@ -74,11 +74,11 @@ describe.each(apis)('a batch of the API %s', (api) => {
 
   test.for(['upload', 'begin', 'list', 'poll', 'results'] as const)(
     'goes on after 429 and 500 at the call %s',
-    async (deed, { engine }) => {
-      const fault = (called: Deed, at: number) => {
+    async (action, { engine }) => {
+      const fault = (called: Action, at: number) => {
         // The list is asked for after a lost answer alone.
-        if (deed === 'list' && called === 'begin' && at === 0) return 'lost' as const;
-        if (called === deed && at < 4) return { status: at % 2 === 0 ? 429 : 500 };
+        if (action === 'list' && called === 'begin' && at === 0) return 'lost' as const;
+        if (called === action && at < 4) return { status: at % 2 === 0 ? 429 : 500 };
         return undefined;
       };
       const site = await play(engine, { api, fault });

@@ -129,20 +129,20 @@ test('a probe that ends up elsewhere tells that it is retired, and what a row co
   isolate.look(elsewhere);
   await settled();
   expect([heard, isolate.retired, isolate.room(), isolate.rowMs]).toEqual([1, true, 0, 5]);
-  expect(isolate.news()).toMatchObject({ cpuMs: 5 });
+  expect(isolate.costReport()).toMatchObject({ cpuMs: 5 });
 });
 
 test('it tells what a row costs once it knows, and not again before it knows better', async () => {
   const isolate = new Isolate();
   spend(isolate, 200);
-  expect(isolate.news()).toBeUndefined();
+  expect(isolate.costReport()).toBeUndefined();
   isolate.look(here);
   isolate.arrived();
-  expect(isolate.news()).toMatchObject({ cpuMs: 5 });
-  expect(isolate.news()).toBeUndefined();
+  expect(isolate.costReport()).toMatchObject({ cpuMs: 5 });
+  expect(isolate.costReport()).toBeUndefined();
   spend(isolate, 200);
   isolate.arrived();
-  expect(isolate.news()).toMatchObject({ cpuMs: 2.5 });
+  expect(isolate.costReport()).toMatchObject({ cpuMs: 2.5 });
 });
 
 test('an isolate that still gets requests never runs out of room, however many rows it has had', async () => {

@@ -88,8 +88,8 @@ const thing = fc.oneof({ weight: 6, arbitrary: anything }, circular, deep, text)
 /** Types are of no use to who gets an answer from a service and casts it. */
 const cast = <T>(value: unknown) => value as T;
 
-type Deed = (context: HandlerContext) => unknown;
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+type Action = (context: HandlerContext) => unknown;
+const action: fc.Arbitrary<Action> = fc.oneof(
   thing.map((value) => () => value),
   thing.map((value) => () => {
     throw value;
@@ -110,10 +110,10 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
 );
 
 test('no field of any outcome makes a call fail, and each attempt is recorded', async () => {
-  const property = fc.asyncProperty(fc.array(deed, { minLength: 1, maxLength: 20 }), async (deeds) => {
+  const property = fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 20 }), async (actions) => {
     const rows = await engine.rows<{ id: string }>(
       `insert into public.odd (work_status) select 'queued' from generate_series(1, $1) returning id`,
-      [deeds.length],
+      [actions.length],
     );
     const first = Number(rows[0]?.id);
     const stage = defineStage({
@@ -123,7 +123,7 @@ test('no field of any outcome makes a call fail, and each attempt is recorded', 
       output: z.any(),
       services: [printer],
       finish: () => null,
-      handler: ({ entity }, context) => deeds[entity.id - first]?.(context),
+      handler: ({ entity }, context) => actions[entity.id - first]?.(context),
     });
     const { end, log } = await invoke(engine, stage, undefined, rpc);
     expect(end).toBe('empty');

@@ -37,7 +37,7 @@ test('a handler sees its input and its context', async () => {
       seen = context;
       return { done: entity.id };
     },
-    { item: { retry_count: 2, submission: 5, execution: 3 } },
+    { item: { retry_count: 2, submission: 5, stage_run: 3 } },
   );
   expect(outcome).toEqual({ outcome: 'completed', result: { done: 7 } });
   expect(seen).toMatchObject({
@@ -108,7 +108,7 @@ test('of an attempt that was taken away nothing is reported', async () => {
   expect(await run((_, context) => context.checkpoints.load(), { checkpoints })).toBeNull();
 });
 
-test('a handler that does not heed its signal fails at the timeout all the same, to be retried', async () => {
+test('a handler that does not sweepIfDue its signal fails at the timeout all the same, to be retried', async () => {
   let aborted = false;
   const outcome = await run(
     (_, { signal }) => {

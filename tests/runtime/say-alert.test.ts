@@ -1,12 +1,12 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { nextSteps } from '../../cli/operate/alerts.ts';
-import { headLines, type Standing } from '../../cli/operate/standing.ts';
+import { headLines, type Summary } from '../../cli/operate/summary.ts';
 import {
+  describeAlert,
   playbookOf,
   sayAlert,
   sayNow,
-  sayStanding,
   secondsInWords,
 } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 
@@ -52,7 +52,7 @@ test.for([
     {
       kind: 'backlog',
       value_now: null,
-      under_since: '2026-11-02T10:03:00+01:00',
+      below_since: '2026-11-02T10:03:00+01:00',
       ends_at: '2026-11-02T10:08:00+01:00',
     },
     'no longer above its bound since 09:03:00 UTC; it ends at 09:08:00 UTC',
@@ -73,20 +73,20 @@ test('an open alert says its value when raised and the one now, which a resolved
     span_seconds: 3600,
   };
   const raised = '18 runs of only of flow failed in the last hour, most often as boom, above 10';
-  expect(sayStanding({ ...facts, value_now: 120, detail_now: 'rate_limited' })).toBe(
+  expect(describeAlert({ ...facts, value_now: 120, detail_now: 'rate_limited' })).toBe(
     `${raised}, now 120, rate_limited`,
   );
-  expect(sayStanding({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
-  expect(sayStanding({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);
-  expect(sayStanding({ ...facts, value_now: null, resolved_at: '2026-11-02T09:00:00Z' }), 'ended').toBe(raised);
-  expect(sayStanding(facts)).toBe(raised);
+  expect(describeAlert({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
+  expect(describeAlert({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);
+  expect(describeAlert({ ...facts, value_now: null, resolved_at: '2026-11-02T09:00:00Z' }), 'ended').toBe(raised);
+  expect(describeAlert(facts)).toBe(raised);
 });
 
 test('the list of what is not well at the terminal says how an alert stands now', () => {
   const alert = { id: 7, kind: 'backlog', pipeline: 'flow', stage: 'only', value: 1200, above: 1000, value_now: 2400 };
   const well = { ok: false, faults: [{ kind: 'alert', what: 'alert backlog', alert }], more: 0, dead_last_day: '0' };
   const overview = { now: '2026-11-02T09:00:00Z', last_sweep_at: null, well, pipelines: [{}], bulks: [] };
-  expect(headLines({ overview } as unknown as Standing).join(' ')).toMatch(/above 1,000, now 2,400/);
+  expect(headLines({ overview } as unknown as Summary).join(' ')).toMatch(/above 1,000, now 2,400/);
 });
 
 test('an alert leads to the list of the dead only where something failed for good', () => {

@@ -146,7 +146,7 @@ test('a failed attempt, and what a handler writes itself, are lines of JSON with
         needs: {},
         retry_count: 0,
         submission: 9,
-        execution: 9,
+        stage_run: 9,
         isolated: false,
       },
       limits: { batch_size: 1, timeout_ms: 10_000, result_limit_bytes: 1000 },

@@ -1,7 +1,7 @@
 // 50,000 rows at batch prices through a provider that fails in every way at once.
 import { expect } from 'vitest';
 import { type Plan, tokens } from '../../local/services/batches/batch-jobs.ts';
-import type { Deed, Fault } from '../../local/services/batches/server.ts';
+import type { Action, Fault } from '../../local/services/batches/server.ts';
 import { BatchSite, price } from '../support/batches.ts';
 import { test } from '../support/engine.ts';
 
@@ -10,11 +10,11 @@ const ROWS = Number(process.env.BATCH_ROWS ?? 50_000);
 const direct = (tokens.input * price.input + tokens.output * price.output) / 1_000_000;
 
 /** The first call of each kind answers 429, the second 500; the first batch's answer is lost, and its first results are cut. */
-function fault(deed: Deed, at: number): Fault | undefined {
-  if (deed === 'direct') return undefined;
+function fault(action: Action, at: number): Fault | undefined {
+  if (action === 'direct') return undefined;
   if (at < 2) return { status: at === 0 ? 429 : 500 };
-  if (deed === 'begin' && at === 2) return 'lost';
-  return deed === 'results' && at === 2 ? 'cut' : undefined;
+  if (action === 'begin' && at === 2) return 'lost';
+  return action === 'results' && at === 2 ? 'cut' : undefined;
 }
 
 /** Results come in another order, some of them twice, and one is a stranger's. */

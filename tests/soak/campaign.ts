@@ -70,9 +70,9 @@ export class Campaign {
   }
 
   /** Does something that may be refused or fail for a fault's sake; what else goes wrong is kept as a trouble. */
-  async attempt<T>(what: string, deed: () => Promise<T>): Promise<T | undefined> {
+  async attempt<T>(what: string, action: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await deed();
+      return await action();
     } catch (error) {
       const { code, message } = error as { code?: string; message?: string };
       // PostgREST gives the SQLSTATE of each refusal, and none where Postgres went away during the call.
@@ -85,8 +85,8 @@ export class Campaign {
   }
 
   /** Goes on with something beside the steps, some of which may wait for it. */
-  goBeside(what: string, deed: Promise<unknown>): void {
-    this.beside.push(this.attempt(what, () => deed).then(() => {}));
+  goBeside(what: string, action: Promise<unknown>): void {
+    this.beside.push(this.attempt(what, () => action).then(() => {}));
   }
 
   /** The ids of a table's rows, oldest first. */

@@ -148,13 +148,13 @@ export class ChaosStack extends ProjectStack {
     return (await (this.#admin as pg.Pool).query<T>(statement, values)).rows ?? [];
   }
 
-  /** A session of its own, as postgres, which ends with `deed`. */
-  async session(deed: (session: pg.Client) => Promise<unknown>): Promise<void> {
+  /** A session of its own, as postgres, which ends with `action`. */
+  async session(action: (session: pg.Client) => Promise<unknown>): Promise<void> {
     const session = new pg.Client({ connectionString: this.stack.dbUrl });
     session.on('error', () => {});
     try {
       await session.connect();
-      await deed(session);
+      await action(session);
     } finally {
       await session.end().catch(() => {});
     }

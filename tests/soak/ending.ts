@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Campaign, rootNames, roots } from './campaign.ts';
 import type { ChaosStack } from './chaos-stack.ts';
 import { find, lookAtAll } from './findings.ts';
-import { endAllDeeds, takeAllUp } from './operator-operations.ts';
+import { endAllActions, takeAllUp } from './operator-operations.ts';
 
 /** So long nothing at all may change, however often the clock is moved on. */
 const patienceMs = 120_000;
@@ -141,7 +141,7 @@ async function completeAll(campaign: Campaign): Promise<void> {
 /** Ends a campaign and looks at what came of it; what is wrong stands in its troubles. */
 export async function endCampaign(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
-  await endAllDeeds(campaign);
+  await endAllActions(campaign);
   await look(chaos);
   await finishAll(campaign);
   const taken = await takeAllUp(campaign);

@@ -58,7 +58,7 @@ export async function goOn(chaos: ChaosStack): Promise<void> {
 }
 
 /** Ends whatever an operator has under way, and takes up what was left out. */
-export async function endAllDeeds(campaign: Campaign): Promise<void> {
+export async function endAllActions(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
   await goOn(chaos);
   await endThrottles(chaos);
@@ -127,7 +127,7 @@ async function throttle({ chaos }: Campaign, choices: Choices): Promise<void> {
   await chaos.rows(`select millrace.throttle($1, $2, $3, ${until})`, [pipeline, stage, limits]);
 }
 
-/** What an operator asks by the door. */
+/** What an operator asks by the API. */
 async function act({ chaos }: Campaign, request: Row): Promise<Row> {
   return chaos.value<Row>('select public.millrace_act($1)', [JSON.stringify(request)]);
 }

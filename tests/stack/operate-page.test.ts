@@ -74,7 +74,7 @@ test('no screen has a barrier, light or dark, wide or narrow, and none is wider 
   }
 });
 
-test('no dialog has a barrier, nor have the preview of a bulk and the door', async () => {
+test('no dialog has a barrier, nor have the preview of a bulk and the API', async () => {
   const page = await operate.atMachine();
   await page.keyboard.press('/');
   await page.getByRole('dialog').waitFor();
@@ -84,7 +84,7 @@ test('no dialog has a barrier, nor have the preview of a bulk and the door', asy
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await isOpenToAll(page, 'keys');
   await page.keyboard.press('Escape');
-  for (const [address, deed] of [
+  for (const [address, action] of [
     ['#/pipeline/orders?stage=ship', 'Throttle'],
     ['#/pipeline/orders?stage=price', 'Bypass'],
     ['#/pipeline/orders?stage=ship', 'Fail'],
@@ -92,9 +92,9 @@ test('no dialog has a barrier, nor have the preview of a bulk and the door', asy
     ['#/run/1', 'Reset'],
   ] as const) {
     await page.goto(operate.pageUrl + address);
-    await page.getByRole('button', { name: deed, exact: true }).first().click();
+    await page.getByRole('button', { name: action, exact: true }).first().click();
     await page.getByRole('dialog').getByLabel('Reason').waitFor();
-    await isOpenToAll(page, deed);
+    await isOpenToAll(page, action);
     await page.keyboard.press('Escape');
   }
   await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed`);
@@ -105,9 +105,9 @@ test('no dialog has a barrier, nor have the preview of a bulk and the door', asy
   await page.getByRole('button', { name: 'Begin', exact: true }).click();
   await page.getByRole('dialog').getByLabel('Reason').waitFor();
   await isOpenToAll(page, 'begin');
-  const door = await operate.visit(operate.pageUrl);
-  await title(door, 'Sign in');
-  await isOpenToAll(door, 'sign-in');
+  const api = await operate.visit(operate.pageUrl);
+  await title(api, 'Sign in');
+  await isOpenToAll(api, 'sign-in');
 });
 
 test('the page keeps to its size, to its own origin and to a strict policy', () => {
@@ -144,7 +144,7 @@ test('a link opens the page once, and then the cookie alone, which no script rea
   await title(page, 'Sign in');
 });
 
-/** Asks the local door with these headers; resolves to the status of its answer. */
+/** Asks the local API with these headers; resolves to the status of its answer. */
 function knock(name: string, headers: Record<string, string>, body: unknown = { p_query: {} }): Promise<number> {
   const { port } = new URL(operate.pageUrl);
   return new Promise((resolve, reject) => {
@@ -154,7 +154,7 @@ function knock(name: string, headers: Record<string, string>, body: unknown = { 
   });
 }
 
-test('the door lets in nobody without its cookie, from another origin or under another name', async () => {
+test('the API lets in nobody without its cookie, from another origin or under another name', async () => {
   const page = await operate.atMachine();
   const [{ name = '', value = '' } = {}] = await page.context().cookies();
   const { origin, host } = new URL(operate.pageUrl);
@@ -252,7 +252,7 @@ test('what rows and errors say is text, with what hides or turns it round made v
   expect(await page.locator('main b, main img').count()).toBe(0);
 });
 
-test('a viewer finds each deed refused, with the reason, whoever leaves the overview before its answer too', async () => {
+test('a viewer finds each action refused, with the reason, whoever leaves the overview before its answer too', async () => {
   const page = await operate.signedInAs('vera');
   await page.route(/millrace_overview/, (route) => page.url().includes('#/pipeline') && route.continue());
   await page.reload();
@@ -372,7 +372,7 @@ test('a viewer reads which bulks are under way, and is led to none that would re
   const links: Record<string, number> = {};
   for (const [name, page] of Object.entries({
     vera: await operate.signedInAs('vera'),
-    door: await operate.atMachine(),
+    api: await operate.atMachine(),
   })) {
     await page.route('**/millrace_overview', async (route) => {
       const response = await route.fetch();
@@ -383,7 +383,7 @@ test('a viewer reads which bulks are under way, and is led to none that would re
     await shown.getByText('retry in orders').waitFor();
     links[name] = await shown.getByRole('link').count();
   }
-  expect(links).toEqual({ vera: 0, door: 1 });
+  expect(links).toEqual({ vera: 0, api: 1 });
 });
 
 test('a key that is pressed the moment a screen is there is heard, and the focus stays where somebody puts it', async () => {
@@ -898,24 +898,24 @@ test('an error is told with its hint, and with what the documents say of its cod
 test('a chosen stage is bypassed and taken up, and its runs are failed, skipped and reset after a preview', async () => {
   const page = await operate.atMachine();
   const dialog = page.getByRole('dialog');
-  const deed = (group: string, name: string) =>
+  const action = (group: string, name: string) =>
     page.getByRole('region', { name: group, exact: true }).getByRole('button', { name, exact: true });
   await page.goto(`${operate.pageUrl}#/pipeline/checks?stage=ask`);
-  await deed('The stage', 'Bypass: No worker takes anything of a manual stage.').waitFor();
+  await action('The stage', 'Bypass: No worker takes anything of a manual stage.').waitFor();
   await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
-  await deed('The stage', 'Take up: No row that a bypass left out waits for it.').waitFor();
+  await action('The stage', 'Take up: No row that a bypass left out waits for it.').waitFor();
   const queued = await operate.value(
     `select ready + in_backoff from millrace.stage_health where pipeline = 'orders' and stage = 'price'`,
   );
-  await deed('The stage', 'Bypass').click();
+  await action('The stage', 'Bypass').click();
   await dialog.getByText(`What is queued here (${queued} rows)`).waitFor();
   await dialog.getByLabel('Reason').fill('the printer is away');
   await dialog.getByRole('button', { name: 'Bypass' }).click();
   await page.getByText(/^bypassed by \S+: the printer is away$/).waitFor();
-  await deed('The stage', 'End bypass').click();
+  await action('The stage', 'End bypass').click();
   await dialog.getByText(`What was left out (${queued} rows)`).waitFor();
   await dialog.getByRole('button', { name: 'End bypass' }).click();
-  await deed('The stage', 'Take up').click();
+  await action('The stage', 'Take up').click();
   await dialog.getByLabel('How many at most').fill('2');
   await dialog.getByRole('button', { name: 'Take up' }).click();
   await dialog.waitFor({ state: 'hidden' });
@@ -924,7 +924,7 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   );
   for (const verb of ['Reset', 'Skip', 'Fail']) {
     await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
-    await deed('Its runs', verb).click();
+    await action('Its runs', verb).click();
     await dialog.getByText(`Standing here: ${waiting}, failed here: 0.`).waitFor();
     if (verb === 'Fail') await dialog.getByLabel('The error that they get').fill('the carrier is on strike');
     await dialog.getByLabel('Reason').fill('a strike');

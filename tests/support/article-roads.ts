@@ -12,7 +12,7 @@ export type Step = string | number | { stage: string; becomes: 'started' | 'wait
 /** What an article brings along, beside an address of its own, and the steps that it takes. */
 export interface Road {
   brings?: Row;
-  steps?: Step[];
+  interim?: Step[];
 }
 
 const shown = { title: 'Lock gates', summary: 'Gates were replaced.', tags: ['locks'], thumbnail_url: '/gates.jpg' };
@@ -44,9 +44,9 @@ export class Roads {
   }
 
   /** Inserts an article and takes it along its road; resolves to its id. */
-  async take({ brings = {}, steps = [] }: Road): Promise<string> {
+  async take({ brings = {}, interim = [] }: Road): Promise<string> {
     const { id } = await this.#articles.insert({ url: `https://looms.test/${randomUUID()}`, ...brings });
-    for (const step of steps) await this.#step(id, step);
+    for (const step of interim) await this.#step(id, step);
     return id;
   }
 
@@ -113,34 +113,34 @@ const copies = { stage: 'fetch', becomes: { canonical_url: copied, content: 'Sho
 
 /** The road to every state in which an article can rest; those that are to be taken by no other's worker come last. */
 export const roads: [state: string, road: Road][] = [
-  ['410', { steps: updated }],
-  ['320 of 410', { steps: [...updated, 320] }],
-  ['500 of republish', { steps: [...published, 320, 410, fails('republish', 'server_error')] }],
-  ['410 on its way', { steps: [...published, 320, 410] }],
-  ['320 of 400', { steps: [...published, 320] }],
-  ['400', { steps: published }],
-  ['500 of publish', { steps: [...approved, fails('publish', 'server_error')] }],
-  ['330', { brings: whole, steps: [310, 330] }],
-  ['540', { brings: whole, steps: [310, 540] }],
-  ['320', { brings: whole, steps: [310, 320] }],
-  ['310', { brings: whole, steps: [310] }],
+  ['410', { interim: updated }],
+  ['320 of 410', { interim: [...updated, 320] }],
+  ['500 of republish', { interim: [...published, 320, 410, fails('republish', 'server_error')] }],
+  ['410 on its way', { interim: [...published, 320, 410] }],
+  ['320 of 400', { interim: [...published, 320] }],
+  ['400', { interim: published }],
+  ['500 of publish', { interim: [...approved, fails('publish', 'server_error')] }],
+  ['330', { brings: whole, interim: [310, 330] }],
+  ['540', { brings: whole, interim: [310, 540] }],
+  ['320', { brings: whole, interim: [310, 320] }],
+  ['310', { brings: whole, interim: [310] }],
   ['300', { brings: whole }],
-  ['500 of tag', { brings: summed, steps: [fails('tag', 'server_error')] }],
-  ['500 of fetch', { steps: [fails('fetch', 'no_content')] }],
-  ['510', { steps: [fails('fetch', 'not_found')] }],
-  ['530', { brings: { url: copied }, steps: [copies, { stage: 'score', becomes: { relevant: false } }] }],
-  ['520', { steps: [copies] }],
+  ['500 of tag', { brings: summed, interim: [fails('tag', 'server_error')] }],
+  ['500 of fetch', { interim: [fails('fetch', 'no_content')] }],
+  ['510', { interim: [fails('fetch', 'not_found')] }],
+  ['530', { brings: { url: copied }, interim: [copies, { stage: 'score', becomes: { relevant: false } }] }],
+  ['520', { interim: [copies] }],
   ['520 on entry', { brings: { url: copied } }],
-  ['231', { brings: text, steps: ['summarize', 'tag', { stage: 'thumbnail', becomes: 'started' }] }],
-  ['230', { brings: text, steps: ['summarize', 'tag'] }],
-  ['221', { brings: summed, steps: [{ stage: 'tag', becomes: 'started' }] }],
+  ['231', { brings: text, interim: ['summarize', 'tag', { stage: 'thumbnail', becomes: 'started' }] }],
+  ['230', { brings: text, interim: ['summarize', 'tag'] }],
+  ['221', { brings: summed, interim: [{ stage: 'tag', becomes: 'started' }] }],
   ['220', { brings: summed }],
-  ['211', { brings: text, steps: [{ stage: 'summarize', becomes: 'started' }] }],
-  ['210', { brings: manual, steps: ['fetch'] }],
-  ['121', { steps: ['fetch', { stage: 'score', becomes: 'started' }] }],
-  ['120', { steps: ['fetch'] }],
-  ['111', { steps: [{ stage: 'fetch', becomes: 'started' }] }],
-  ['111 at the service', { steps: [{ stage: 'fetch', becomes: 'waiting' }] }],
+  ['211', { brings: text, interim: [{ stage: 'summarize', becomes: 'started' }] }],
+  ['210', { brings: manual, interim: ['fetch'] }],
+  ['121', { interim: ['fetch', { stage: 'score', becomes: 'started' }] }],
+  ['120', { interim: ['fetch'] }],
+  ['111', { interim: [{ stage: 'fetch', becomes: 'started' }] }],
+  ['111 at the service', { interim: [{ stage: 'fetch', becomes: 'waiting' }] }],
   ['110', { brings: manual }],
   ['200', { brings: { status: '200' } }],
   ['200 with all', { brings: { ...whole, status: '200' } }],

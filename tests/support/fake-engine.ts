@@ -110,7 +110,7 @@ export function makeItem(attempt: number, changes: Partial<Item> = {}): Item {
     needs: {},
     retry_count: 0,
     submission: attempt,
-    execution: attempt,
+    stage_run: attempt,
     isolated: false,
     ...changes,
   };

@@ -74,7 +74,7 @@ async function read(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** A door at which calls wait until it is opened. */
+/** An API at which calls wait until it is opened. */
 export function gate(): { passed: Promise<void>; open(): void } {
   let open = () => {};
   const passed = new Promise<void>((resolve) => {

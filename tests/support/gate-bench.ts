@@ -139,7 +139,7 @@ export class GateBench {
       if (verb === 'define') await this.define(shape);
       else if (['complete', 'fail', 'release'].includes(verb)) await this.#report(verb, n);
       else if (['cancel', 'skip', 'fail gate', 'start over'].includes(verb)) await this.#toRun(verb, n);
-      else await this.#deeds[verb]?.(n, keys[n % keys.length] as string | null);
+      else await this.#actions[verb]?.(n, keys[n % keys.length] as string | null);
     } catch (error) {
       if (!String((error as { code: unknown }).code).startsWith('MR')) throw error;
     }
@@ -147,7 +147,7 @@ export class GateBench {
 
   #sql = (text: string, values: unknown[] = []) => this.engine.sql.query(text, values);
 
-  readonly #deeds: Record<string, (n: number, key: string | null) => Promise<unknown>> = {
+  readonly #actions: Record<string, (n: number, key: string | null) => Promise<unknown>> = {
     bring: (n) =>
       this.#sql(
         `insert into public.items (key, label, ${this.#front}_status)

@@ -75,7 +75,7 @@ export class OperateStack extends OrdersStack {
     const kept = isOwn ? undefined : this.#shared;
     const link = this.stack.operateLink();
     const page = kept ?? (await this.visit(link));
-    // Whoever leaves closes the door for all.
+    // Whoever leaves closes the API for all.
     if (kept) await page.goto(link);
     else if (!isOwn) this.#shared = page;
     await page.setViewportSize({ width, height: 900 });

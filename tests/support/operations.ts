@@ -1,4 +1,4 @@
-// What tests of operations share: a stage as millrace.operations shows it, the verbs, and a map over rows that exist.
+// What tests of operations share: a stage as millrace.stage_runs shows it, the verbs, and a map over rows that exist.
 import { spawnAll, stageAttempts } from './children.ts';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 
@@ -19,11 +19,11 @@ export async function flowStatus(engine: Engine, id: string | undefined): Promis
 export const flowAttempts = (engine: Engine, id: string | undefined, stage: string): Promise<string[]> =>
   stageAttempts(engine, id, stage, 'flow');
 
-/** What millrace.operations tells of a stage of an entity's newest run of `flow`. */
+/** What millrace.stage_runs tells of a stage of an entity's newest run of `flow`. */
 export async function operation(engine: Engine, id: string | undefined, stage: string): Promise<Row> {
   const [row] = await engine.rows(
-    `select state, operation, can_start, is_started, is_done, failures, fails_after, error
-     from millrace.operations where run_id = $1 and stage = $2`,
+    `select state, progress, can_start, is_started, is_done, failures, fails_after, error
+     from millrace.stage_runs where run_id = $1 and stage = $2`,
     [await flowRun(engine, id), stage],
   );
   if (!row) throw new Error(`run of ${id} has no stage ${stage}`);

@@ -129,7 +129,7 @@ export class OrdersStack extends ProjectStack {
     await this.rows('select millrace.define($1)', [compiled(asking)]);
     await this.rows(`select millrace.start('checks', '1')`);
     await this.rows(
-      `insert into millrace.turns (run_id, stage_id, execution, seq, kind, content, usage, attempt_id, created_at)
+      `insert into millrace.turns (run_id, stage_id, stage_run, seq, kind, content, usage, attempt_id, created_at)
       select a.run_id, a.stage_id, 1, 1, 'model', jsonb_build_object('asked', 'Is it tea?', 'output', jsonb_build_array(
           jsonb_build_object('type', 'function_call', 'name', 'look_up', 'arguments', $1::text))),
         '{"input_tokens": 900, "output_tokens": 80, "cost_usd": 0.01}', a.id, millrace.now()

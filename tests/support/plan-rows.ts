@@ -17,10 +17,10 @@ export async function planRows(superUrl: string, statement: string, values: unkn
   return inCountingSession(superUrl, (client, rows) => rows(() => client.query(statement, values)));
 }
 
-/** The same for what a deed does in a session that lasts, and keeps the plans that it has made. */
+/** The same for what an action does in a session that lasts, and keeps the plans that it has made. */
 export async function inCountingSession<Result>(
   superUrl: string,
-  use: (client: pg.Client, rows: (deed: () => Promise<unknown>) => Promise<number>) => Promise<Result>,
+  use: (client: pg.Client, rows: (action: () => Promise<unknown>) => Promise<number>) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client({ connectionString: superUrl });
   await client.connect();
@@ -34,10 +34,10 @@ export async function inCountingSession<Result>(
     await client.query(`load 'auto_explain';
       set auto_explain.log_nested_statements = on; set auto_explain.log_format = json;
       set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_level = notice`);
-    return await use(client, async (deed) => {
+    return await use(client, async (action) => {
       count = 0;
       await listen(0);
-      await deed();
+      await action();
       await listen(-1);
       return count;
     });

@@ -10,7 +10,7 @@ const fewAttempts = 500;
 const miscounts = `
   select f.id as fan_out, s.name as stage, c.done, t.recount, coalesce(p.done, 0) + t.done as counted
   from millrace.fan_outs f
-  join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
+  join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.reports_to_parent
   left join millrace.fan_progress p on p.fan_out_id = f.id and p.stage_id = s.id
   cross join lateral (
     select coalesce(sum(t.done) filter (where t.stage_id = s.id), 0) as done, coalesce(bool_or(t.recount), false) as recount

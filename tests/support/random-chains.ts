@@ -47,8 +47,8 @@ function shows(base: number, { kind, backoff, alike, ownFailure }: Draft): Row {
   if (kind === 'manual') {
     return {
       asked: base,
-      steps: [base + 1],
-      step_moves: [
+      interim: [base + 1],
+      interim_moves: [
         [base, base + 1],
         [base + 1, base],
       ],

@@ -60,7 +60,7 @@ export async function finishAll(engine: Engine): Promise<void> {
   throw new Error(
     `some runs never end: ${JSON.stringify(
       await engine.rows(`
-    select o.run_id, o.pipeline, o.stage, o.state from millrace.operations o join millrace.runs r on r.id = o.run_id where r.status = 'running' order by 1`),
+    select o.run_id, o.pipeline, o.stage, o.state from millrace.stage_runs o join millrace.runs r on r.id = o.run_id where r.status = 'running' order by 1`),
     )}`,
   );
 }

@@ -4,7 +4,7 @@ import { misread } from '../../local/demo/samples/books/misread.ts';
 import { makePdf, pageSize, pictureOf, type Row } from './documents.ts';
 
 const paragraphs = [
-  `A small bell speaks at once and is soon forgotten. It hangs beside a door, and whoever wants to come in pulls
+  `A small bell speaks at once and is soon forgotten. It hangs beside an api, and whoever wants to come in pulls
    the cord and waits. What it says is short, and nobody listens to the end of it.`,
   `The metal is tin and copper, and the more tin there is in it the brighter it sounds. Too much makes it brittle,
    and a brittle bell breaks on a cold morning when it is struck in a hurry.`,

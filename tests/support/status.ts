@@ -93,8 +93,8 @@ const review = {
   },
   shows: {
     asked: 300,
-    steps: [310, 320],
-    step_moves: [
+    interim: [310, 320],
+    interim_moves: [
       [300, 310],
       [310, 320],
       [310, 300],

@@ -76,17 +76,17 @@ export class Walk {
     await this.page.goBack();
   }
 
-  /** Opens the dialog of a deed, says why, and does it. */
-  async does(deed: string, within: Page | Locator = this.page): Promise<void> {
-    await this.press(deed, within.getByRole('button', { name: deed, exact: true }));
+  /** Opens the dialog of an action, says why, and does it. */
+  async does(action: string, within: Page | Locator = this.page): Promise<void> {
+    await this.press(action, within.getByRole('button', { name: action, exact: true }));
     const dialog = this.page.getByRole('dialog');
     const reason = dialog.getByLabel('Reason');
     await tabTo(this.page, reason);
     await this.page.keyboard.type('as the playbook says');
-    await this.go(dialog.getByRole('button', { name: deed, exact: true }));
+    await this.go(dialog.getByRole('button', { name: action, exact: true }));
     await dialog.waitFor({ state: 'hidden' });
     const focused = await this.page.evaluate(() => document.activeElement?.textContent);
-    if (focused !== deed) throw new Error(`After ${deed} the focus is at ${focused}, not where it was`);
+    if (focused !== action) throw new Error(`After ${action} the focus is at ${focused}, not where it was`);
   }
 
   /** Chooses a stage in the graph. */

@@ -1,7 +1,7 @@
 -- The conversations of agents, one row a turn: what the model said or called, and what its tools
 -- answered.
 create view millrace.agent_log as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
+select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.stage_run, t.seq, t.kind,
   case
     when t.content -> 'failed' = 'true' then 'fails'
     when t.content ? 'discarded' then 'discarded: ' || (t.content ->> 'discarded')
@@ -23,4 +23,4 @@ cross join lateral (
     string_agg(jsonb_path_query_first(i, '$.content[*].text') #>> '{}', E'\n' order by n) as said
   from jsonb_path_query(case t.kind when 'model' then t.content end, '$.output[*]')
     with ordinality o(i, n)) m
-order by t.run_id, t.stage_id, t.execution, t.seq;
+order by t.run_id, t.stage_id, t.stage_run, t.seq;

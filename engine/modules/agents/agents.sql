@@ -1,4 +1,4 @@
--- Agents: the turns of a conversation with a model, or the steps of another stage. An execution is
+-- Agents: the turns of a conversation with a model, or the steps of another stage. A stage run is
 -- an attempt and its automatic retries, which share them; the number of the first, number -
 -- retry_count, names it.
 
@@ -16,11 +16,11 @@ declare
       "kind": {"enum": ["model", "tool"]}, "call_id": {"type": ["string", "null"]},
       "content": {"type": "object"}, "usage": {"type": ["object", "null"]}}}}';
   v_fault text := coalesce(millrace.schema_fault(c_schema, p_turns, 'p_turns'), (
-    select format('p_turns[%s]', t.place - 1) || f.fault
-    from jsonb_array_elements(p_turns) with ordinality t(turn, place)
+    select format('p_turns[%s]', t.ordinal - 1) || f.fault
+    from jsonb_array_elements(p_turns) with ordinality t(turn, ordinal)
     cross join lateral (
       select case
-        when t.turn -> 'seq' <> to_jsonb((p_turns #> '{0,seq}')::int + t.place - 1)
+        when t.turn -> 'seq' <> to_jsonb((p_turns #> '{0,seq}')::int + t.ordinal - 1)
           then format('.seq is %s, which does not follow the turn before', t.turn ->> 'seq')
         when (t.turn ->> 'call_id' is null) = (t.turn ->> 'kind' = 'tool')
           then format('.call_id is %s, but must be given for a tool alone',
@@ -32,7 +32,7 @@ declare
     limit 1));
   v_attempt millrace.attempts;
   v_reason text;
-  v_execution int;
+  v_stage_run int;
   v_next_seq int;
   v_added int;
 begin
@@ -51,12 +51,12 @@ begin
   if v_reason is not null then
     return jsonb_build_object('status', 'stale', 'reason', v_reason);
   end if;
-  v_execution := v_attempt.number - v_attempt.retry_count;
+  v_stage_run := v_attempt.number - v_attempt.retry_count;
   v_next_seq := 1 + coalesce((
     select max(t.seq)
     from millrace.turns t
     where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
-      and t.execution = v_execution), 0);
+      and t.stage_run = v_stage_run), 0);
   if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
     v_fault := format('p_turns[0].seq is %s, but the next turn of this conversation is %s',
       p_turns #> '{0,seq}', v_next_seq);
@@ -68,8 +68,8 @@ begin
           'let a tool answer with the location of a file in Storage where its output is large.';
   end if;
   insert into millrace.turns
-    (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select v_attempt.run_id, v_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content,
+    (run_id, stage_id, stage_run, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select v_attempt.run_id, v_attempt.stage_id, v_stage_run, t.seq, t.kind, t.call_id, t.content,
     nullif(t.usage, 'null'), v_attempt.id, millrace.now()
   from jsonb_to_recordset(p_turns)
     as t(seq numeric, kind text, call_id text, content jsonb, usage jsonb)
@@ -87,7 +87,7 @@ begin
 end
 $$;
 
--- Reads what an attempt goes on from: the turns of its execution, the stage's limits, and
+-- Reads what an attempt goes on from: the turns of its stage run, the stage's limits, and
 -- the milliseconds since it began. The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
@@ -97,7 +97,7 @@ declare
   v_attempt millrace.attempts;
   v_reason text;
   v_stage millrace.stages;
-  v_execution int;
+  v_stage_run int;
   v_turns json;
   v_began timestamptz;
 begin
@@ -107,11 +107,11 @@ begin
     return json_build_object('status', 'stale', 'reason', v_reason);
   end if;
   select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
-  v_execution := v_attempt.number - v_attempt.retry_count;
+  v_stage_run := v_attempt.number - v_attempt.retry_count;
   select min(a.started_at) into v_began
   from millrace.attempts a
   where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
-    and a.number between v_execution and v_attempt.number;
+    and a.number between v_stage_run and v_attempt.number;
   -- A released attempt forgets when it was started; its first turn still tells.
   select least(v_began, min(t.created_at) filter (where t.seq = 1)),
     coalesce(json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id,
@@ -119,8 +119,8 @@ begin
   into v_began, v_turns
   from millrace.turns t
   where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
-    and t.execution = v_execution;
-  return json_build_object('status', 'current', 'execution', v_execution,
+    and t.stage_run = v_stage_run;
+  return json_build_object('status', 'current', 'stage_run', v_stage_run,
     'elapsed_ms', greatest(0, floor(extract(epoch from v_now - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', v_turns);

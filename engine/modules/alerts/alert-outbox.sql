@@ -26,19 +26,19 @@ $$;
 -- Shows an alert as operators and messages have it, with how its rule stands now.
 -- at: when its facts were looked at. cause: by what its rule measured last.
 -- value_now, detail_now: of an open alert whose rule is above its bound.
--- under_since: since when the rule of an open alert is no longer above. ends_at: when the alert
+-- below_since: since when the rule of an open alert is no longer above. ends_at: when the alert
 -- ends if it stays so.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
 stable
 as $$
 select to_jsonb(p_alert)
-    - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
+    - '{rule_id,pipeline_id,stage_id,span,channels,notified_at,settled}'::text[]
   || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
     'at', p_alert.raised_at,
     'cause', millrace.alert_cause(p_alert.kind, coalesce(t.detail, p_alert.detail)),
-    'value_now', case when t.under_since is null then t.value end,
-    'detail_now', case when t.under_since is null then t.detail end,
-    'under_since', t.under_since, 'ends_at', t.under_since + r.recover)
+    'value_now', case when t.below_since is null then t.value end,
+    'detail_now', case when t.below_since is null then t.detail end,
+    'below_since', t.below_since, 'ends_at', t.below_since + r.recover)
 from (select) one
 left join millrace.rule_states t on p_alert.resolved_at is null
   and (t.rule_id, t.pipeline_id, t.stage_id)
@@ -73,40 +73,40 @@ with unsettled as materialized (
   select c.id as channel_id, a.id as alert_id,
     a.facts || jsonb_build_object('event', e.event, 'alert', a.id) as event,
     row_number() over (
-      partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as place
+      partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as ordinal
   from unsettled a
   left join millrace.alert_rules r on r.id = a.rule_id
   join millrace.alert_channels c on c.enabled
     and coalesce(c.name = any (case when r.id is null then a.channels else r.channels end), true)
   cross join lateral (
     select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
-  where (a.told_at is null) = (a.resolved_at is null)
+  where (a.notified_at is null) = (a.resolved_at is null)
     and not a.silenced
-    and a.facts ->> 'under_since' is null
+    and a.facts ->> 'below_since' is null
     and (a.resolved_at is not null or not exists (
       select from unsettled o
       where o.resolved_at is null
-        and o.told_at > p_now - interval '5 minutes'
+        and o.notified_at > p_now - interval '5 minutes'
         and o.channels is not distinct from a.channels
         and o.facts ->> 'cause' = a.facts ->> 'cause'))
-), news as (
+), fresh as (
   select e.channel_id,
-    (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
+    (json_agg(e.event order by e.ordinal) filter (where e.ordinal <= 50))::jsonb as events,
     greatest(count(*) - 50, 0) as more
   from event e
   group by e.channel_id
 ), joined as (
   update millrace.alert_messages m
   set events = (
-      select json_agg(k.event order by k.place)::jsonb
+      select json_agg(k.event order by k.ordinal)::jsonb
       from (
-        select e.event, e.place
-        from jsonb_array_elements(m.events || n.events) with ordinality e(event, place)
-        order by e.event -> 'kind' = '"engine"' desc nulls last, e.place desc
+        select e.event, e.ordinal
+        from jsonb_array_elements(m.events || n.events) with ordinality e(event, ordinal)
+        order by e.event -> 'kind' = '"engine"' desc nulls last, e.ordinal desc
         limit 50) k),
     more = m.more + n.more
       + greatest(jsonb_array_length(m.events) + jsonb_array_length(n.events) - 50, 0)
-  from news n
+  from fresh n
   cross join lateral (
     select o.id
     from millrace.alert_messages o
@@ -119,12 +119,12 @@ with unsettled as materialized (
 ), written as (
   insert into millrace.alert_messages (channel_id, events, more, created_at)
   select n.channel_id, n.events, n.more, p_now
-  from news n
+  from fresh n
   where n.channel_id not in (select j.channel_id from joined j)
   order by n.channel_id
 )
 update millrace.alerts a
-set told_at = case when a.resolved_at is null then p_now else a.told_at end,
+set notified_at = case when a.resolved_at is null then p_now else a.notified_at end,
   settled = a.resolved_at is not null
 where not a.settled
   and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
@@ -194,8 +194,8 @@ begin
     'playbooks_url', millrace.playbooks_url(),
     -- With how their alerts stand now.
     'events', (
-      select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.place)
-      from jsonb_array_elements(m.events) with ordinality e(event, place)
+      select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
+      from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
       left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint),
     'more', m.more) order by m.id)::jsonb
   into v_messages

@@ -85,7 +85,7 @@ with over as materialized (
   update millrace.alerts a
   set resolved_at = p_now
   from over o
-  join millrace.rule_states t on t.rule_id = p_rule.id and t.under_since is not null
+  join millrace.rule_states t on t.rule_id = p_rule.id and t.below_since is not null
     and (t.pipeline_id, t.stage_id) = (o.pipeline_id, o.stage_id)
   where p_rule.kind in ('error_share', 'dead')
     and (a.rule_id, a.pipeline_id, a.stage_id) = (p_rule.id, o.pipeline_id, o.stage_id)
@@ -101,7 +101,7 @@ with over as materialized (
   select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
   from over o
   on conflict on constraint rule_states_pkey do update
-  set under_since = null, value = excluded.value, above = excluded.above,
+  set below_since = null, value = excluded.value, above = excluded.above,
     detail = excluded.detail, over_since = case
       -- The former alert has been above its bound for p_rule.hold already.
       when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n)
@@ -109,7 +109,7 @@ with over as materialized (
       else t.over_since end
 )
 update millrace.rule_states t
-set under_since = coalesce(t.under_since, p_now)
+set below_since = coalesce(t.below_since, p_now)
 where t.rule_id = p_rule.id
   and (t.pipeline_id, t.stage_id) not in (select o.pipeline_id, o.stage_id from over o);
 insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
@@ -119,13 +119,13 @@ select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s
 from millrace.rule_states t
 left join millrace.pipelines p on p.id = t.pipeline_id
 left join millrace.stages s on s.id = t.stage_id
-where t.rule_id = p_rule.id and t.under_since is null
+where t.rule_id = p_rule.id and t.below_since is null
   and t.over_since + p_rule.hold <= p_now
 order by p.name, s.id
 on conflict do nothing;
 delete from millrace.rule_states t
-where t.rule_id = p_rule.id and t.under_since is not null
-  and (t.under_since + p_rule.recover <= p_now or not exists (
+where t.rule_id = p_rule.id and t.below_since is not null
+  and (t.below_since + p_rule.recover <= p_now or not exists (
     select from millrace.alerts a
     where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
       and a.resolved_at is null));

@@ -28,16 +28,16 @@ cross join lateral (
 cross join lateral (
   select millrace.ages_over(p.id, least(b.median_bound, b.p95_bound) * 1000) as ages) l
 cross join lateral (
-  select array_agg(n.n order by n.place) as counts, sum(n.n)::bigint as runs
+  select array_agg(n.n order by n.ordinal) as counts, sum(n.n)::bigint as runs
   from (
-    select u.place, u.n + (
+    select u.ordinal, u.n + (
       select count(*)
       from unnest(l.ages) a
-      where width_bucket(a, millrace.bucket_bounds()) = u.place - 1) as n
+      where width_bucket(a, millrace.bucket_bounds()) = u.ordinal - 1) as n
     from unnest((
       select millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'))
       from millrace.figure_rows(p.id, 0, millrace.now() - interval '1 hour',
-        millrace.now() + interval '1 minute', true) m)) with ordinality u(n, place)) n
+        millrace.now() + interval '1 minute', true) m)) with ordinality u(n, ordinal)) n
 ) c
 cross join lateral (
   select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,

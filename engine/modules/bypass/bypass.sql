@@ -6,7 +6,7 @@
 -- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how
 -- many those were.
 create function millrace.begin_bypass(
-  p_stage millrace.stages, p_request jsonb, p_line bigint
+  p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
 -- The table of the rows before the stage, in the order of define(), which may just have changed
@@ -21,10 +21,10 @@ if p_stage.function_name is null then
       'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
 end if;
 update millrace.stages s set bypassed = true where s.id = p_stage.id;
-insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
-values (p_stage.id, p_request ->> 'reason', (p_request ->> 'until')::timestamptz, p_line, v_now)
+insert into millrace.bypasses as b (stage_id, reason, until, journal_entry, began_at)
+values (p_stage.id, p_request ->> 'reason', (p_request ->> 'until')::timestamptz, p_entry, v_now)
 on conflict on constraint bypasses_pkey do update set
-  reason = excluded.reason, until = excluded.until, line = excluded.line;
+  reason = excluded.reason, until = excluded.until, journal_entry = excluded.journal_entry;
 return jsonb_build_object('until', p_request -> 'until', 'skipped',
   millrace.bypass_queued(p_stage, 500));
 $$;
@@ -130,7 +130,7 @@ declare
   v_uncounted bigint[];
 begin
   select array_agg(a.run_id order by a.run_id),
-    array_agg(a.run_id) filter (where p_stage.counted and a.uncounted)
+    array_agg(a.run_id) filter (where p_stage.has_quota and a.uncounted)
   into v_runs, v_uncounted
   from millrace.attempts a
   where a.id = any (p_attempt_ids) and a.state = 'queued';

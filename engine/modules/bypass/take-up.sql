@@ -67,8 +67,8 @@ declare
   v_pruned text[];
 begin
   with latest as materialized (
-    select i.id, i.place, r.id as run_id, r.status, a.left_out
-    from unnest(p_ids) with ordinality i(id, place)
+    select i.id, i.ordinal, r.id as run_id, r.status, a.left_out
+    from unnest(p_ids) with ordinality i(id, ordinal)
     left join lateral (
       select o.id, o.status
       from millrace.runs o
@@ -89,8 +89,8 @@ begin
       and (l.status is distinct from 'running' or l.left_out is not true)
     returning l.*
   )
-  select coalesce(array_agg(f.id order by f.place) filter (where f.left_out), '{}'),
-    coalesce(array_agg(f.id order by f.place) filter (where f.run_id is null), '{}')
+  select coalesce(array_agg(f.id order by f.ordinal) filter (where f.left_out), '{}'),
+    coalesce(array_agg(f.id order by f.ordinal) filter (where f.run_id is null), '{}')
   into v_ready, v_pruned
   from forgotten f;
   perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,

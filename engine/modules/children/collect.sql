@@ -95,7 +95,7 @@ begin
   with taken as (
     delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
     returning t.*
-  ), news as (
+  ), collected as (
     select bool_or(t.recount) as recount, sum(t.completed) as completed, sum(t.failed) as failed,
       sum(t.cancelled) as cancelled
     from taken t
@@ -111,13 +111,13 @@ begin
             where d.run_id = r.id and d.stage_id = s.id
             limit 1) is not null)
       else (select sum(t.done) from taken t where t.stage_id = s.id) end
-    from news n
+    from collected n
     join millrace.fan_outs f on f.id = p_fan_out_id
-    join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
+    join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.reports_to_parent
     where n.recount
       or s.id in (select t.stage_id from taken t)
     on conflict on constraint fan_progress_pkey do update
-    set done = excluded.done + case when (select n.recount from news n) then 0 else p.done end
+    set done = excluded.done + case when (select n.recount from collected n) then 0 else p.done end
   )
   update millrace.fan_outs f
   set completed = c.completed + case when n.recount then 0 else f.completed + n.completed end,
@@ -127,7 +127,7 @@ begin
       when n.recount then greatest(f.spawned - c.completed - c.failed - c.running, 0)
       else f.cancelled + n.cancelled
     end
-  from news n
+  from collected n
   cross join lateral (
     select count(*) filter (where r.status = 'completed') as completed,
       count(*) filter (where r.status = 'failed') as failed,

@@ -164,11 +164,11 @@ begin
   entity_ids := item_keys;
   if v_function is not null then
     execute format($query$
-      select coalesce(array_agg(f.entity_id order by a.place), '{}'), min(case
-        when a.place is null then coalesce(f.item_key, 'null') || ' was not asked for'
+      select coalesce(array_agg(f.entity_id order by a.ordinal), '{}'), min(case
+        when a.ordinal is null then coalesce(f.item_key, 'null') || ' was not asked for'
         when f.item_key is null then a.key || ' is missing'
         when f.entity_id is null then a.key || ' has no entity_id' end)
-      from unnest($3) with ordinality a(key, place)
+      from unnest($3) with ordinality a(key, ordinal)
       full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
         on f.item_key = a.key
       $query$, v_function::regproc)

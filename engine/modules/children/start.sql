@@ -43,8 +43,8 @@ declare
       from millrace.runs c
       where c.fan_out_id = i.fan_out_id and c.item_key = i.key
       limit 1)
-    from unnest(p_fan_outs, p_keys) with ordinality i(fan_out_id, key, place)
-    order by i.place);
+    from unnest(p_fan_outs, p_keys) with ordinality i(fan_out_id, key, ordinal)
+    order by i.ordinal);
   v_overtaken bigint[] := case when p_retry then millrace.retry_children(v_known) else '{}' end;
   v_copied record;
   v_given text[];

@@ -43,9 +43,9 @@ begin
     update %1$s e set %5$s%6$s
     from unnest(p_changes) c where e.%2$s = any (array[c.entity_id::%3$s]);$b$,
         v_names[1], v_names[2], v_names[3], s.name, (
-          select string_agg(format('%I = c.%I', u.name, u.field), ', ' order by u.place)
+          select string_agg(format('%I = c.%I', u.name, u.field), ', ' order by u.ordinal)
           from unnest(millrace.stage_columns(s.name), c_fields)
-            with ordinality u(name, field, place)), (
+            with ordinality u(name, field, ordinal)), (
           select string_agg(distinct format(
             ', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end',
             n.name || '_status', n.name), '')
@@ -74,14 +74,14 @@ begin
   where e.%2$s = any (p_ids::%3$s[]) and (p_stage is not null or %5$s);
   return true;
 end $f$, v_names[1], v_names[2], v_names[3], (
-      select string_agg(format(case u.place
+      select string_agg(format(case u.ordinal
           when 1 then '%1$I = case when p_stage = %2$L then ''queued'' '
             'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end'
           else '%1$I = case when %2$L = any (p_stage || p_dependents) then %3$s else e.%1$I end'
-        end, u.name, s.name, case u.place when 5 then '0' else 'null' end), ', '
-        order by s.id, u.place)
+        end, u.name, s.name, case u.ordinal when 5 then '0' else 'null' end), ', '
+        order by s.id, u.ordinal)
       from unnest(v_stages) s
-      cross join unnest(millrace.stage_columns(s.name)) with ordinality u(name, place)), (
+      cross join unnest(millrace.stage_columns(s.name)) with ordinality u(name, ordinal)), (
       select string_agg(format('%L = any (p_dependents) and (%s)', s.name,
         millrace.dirty_condition('e', s.name, true)), ' or ' order by s.id)
       from unnest(v_stages) s)));

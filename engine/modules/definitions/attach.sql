@@ -31,7 +31,7 @@ begin
     -- Shows transitions, announced to the intake triggers by the depth of triggers.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
-      'case p_how when ''settle'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
+      'case p_how when ''apply'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
       'when ''started'' then millrace.%1$s__started(p_stage, millrace.now(), p_ids) '
       'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end', $f$
 declare
@@ -39,7 +39,7 @@ declare
   v_said text;
   v_written boolean;
 begin
-  if p_how = 'settle' and (p_changes is null
+  if p_how = 'apply' and (p_changes is null
     or current_setting('millrace.projection_off', true) is not distinct from 'on') then
     return false;
   end if;

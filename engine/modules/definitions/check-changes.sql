@@ -20,7 +20,7 @@ from (
     left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
       on s.name = t.name
   )
-  select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s filed '
+  select 1 as ordinal, format('pipeline %s cannot move from %s.%s to %s.%s: %s filed '
     'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
     case l.runs when 1 then '1 live run is' else l.runs || ' live runs are' end) as what,
     'Let them finish, or ' || p.cancel as remedy
@@ -72,7 +72,7 @@ from (
   join millrace.attempts a on a.stage_id = s.id and a.state < 'completed'
   where s.kind <> s.new_kind and '{manual,pipeline,map,gate}' && array[s.kind, s.new_kind]
   group by s.name, s.kind, s.new_kind
-  order by place, what
+  order by ordinal, what
   limit 1) f;
 $$;
 
@@ -102,7 +102,7 @@ from (
     where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key
       and not a.attisdropped
   )
-  select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
+  select w.ordinal, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
   from (select) one
   left join key k on true
   cross join lateral (values
@@ -129,7 +129,7 @@ from (
         p_pipeline.entity_table, p_pipeline.entity_key)),
     (6, k.is_generated, ', which is generated, so that it changes with other columns',
       format('A row keeps its key: alter table %s alter %I drop expression; or use another '
-        'column.', p_pipeline.entity_table, p_pipeline.entity_key))) w(place, wrong, what, remedy)
+        'column.', p_pipeline.entity_table, p_pipeline.entity_key))) w(ordinal, wrong, what, remedy)
   where w.wrong
   order by 1
   limit 1) f;
@@ -158,7 +158,7 @@ begin
       from pg_attribute a
       where a.attrelid = p_pipeline.entity_table and not a.attisdropped
     )
-    select 1 as place, format('stage %s of pipeline %s would share its columns with pipeline %s, '
+    select 1 as ordinal, format('stage %s of pipeline %s would share its columns with pipeline %s, '
       'which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
       p.entity_table) as what,
       'Give the stage another name, or use the projection none.' as remedy
@@ -181,9 +181,9 @@ begin
       format('alter table %s alter %I drop %s;', p_pipeline.entity_table, c.name,
         case a.attgenerated when '' then 'not null' else 'expression' end)
     from (
-      select k.name, k.place not in (1, 5)
+      select k.name, k.ordinal not in (1, 5)
       from stage o
-      cross join unnest(millrace.stage_columns(o.name)) with ordinality k(name, place)
+      cross join unnest(millrace.stage_columns(o.name)) with ordinality k(name, ordinal)
       where p_pipeline.projection = 'columns'
       union all
       select k, k in (p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'error')
@@ -191,7 +191,7 @@ begin
     join attribute a on a.name = c.name
     where a.attgenerated <> '' or c.nulled and a.attnotnull
     union all
-    select 10 * o.position + c.place, case
+    select 10 * o.position + c.ordinal, case
         when a.name is null then format('table %s has no column %s for stage %s',
           p_pipeline.entity_table, c.name, o.name)
         else format('column %s of table %s is of type %s, but must be of type %s', c.name,
@@ -201,7 +201,7 @@ begin
         p_pipeline.entity_table::text, o.name)
     from stage o
     cross join unnest(millrace.stage_columns(o.name), c_types)
-      with ordinality c(name, wanted, place)
+      with ordinality c(name, wanted, ordinal)
     left join attribute a on a.name = c.name
     where p_pipeline.projection = 'columns'
       and a.type is distinct from c.wanted

@@ -9,7 +9,7 @@ from (
       e("table" text, key text, projection text, status jsonb)
   )
   -- Triggers must see every write, and no crash may empty it.
-  select 1 as place, format('entity.table is %s, which is no ordinary table',
+  select 1 as ordinal, format('entity.table is %s, which is no ordinary table',
     to_json(h."table")) as what, 'Name a table that is logged, without partitions or '
     'inheritance, with its schema; create it in an earlier migration.' as remedy
   from here h
@@ -84,7 +84,7 @@ from (
           then ', which is true or false'
       end) w(what)
   where w.what is not null
-  order by place
+  order by ordinal
   limit 1) f;
 $$;
 
@@ -133,7 +133,7 @@ from (
         <> (to_regclass(p_definition #>> '{entity,table}'), p_definition #>> '{entity,key}'),
       format('%sa pipeline over the same table and key (this one is over %s.%s)', s.child_is,
         s.entity_table, s.entity_key), 'A stage of kind pipeline runs over the same row; for '
-      'rows of another table use the kind map.')) w(place, wrong, what, remedy)
+      'rows of another table use the kind map.')) w(ordinal, wrong, what, remedy)
   where w.wrong
   union all
   select s.name, 6, true, format('after names the stage %s of pipeline %s, which does not exist',
@@ -147,7 +147,7 @@ from (
       join millrace.version_stages vs on vs.version_id = p.current_version_id
       join millrace.stages c on c.id = vs.stage_id
       where p.id = m.child_id and c.name = a.stage)
-  order by place
+  order by ordinal
   limit 1) f;
 $$;
 

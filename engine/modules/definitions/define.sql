@@ -46,11 +46,11 @@ begin
     where o.pipeline_id = p_pipeline_id) i(needs, dependents);
   -- A mark of a stage or a pipeline is never taken back: former versions may need it.
   update millrace.stages t
-  set counted_by_parent = true
+  set reports_to_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
   where vs.version_id = v_id
     and t.id = (a ->> 'stage')::int
-    and not t.counted_by_parent;
+    and not t.reports_to_parent;
   update millrace.pipelines p
   set is_child = true
   from millrace.version_stages vs
@@ -170,7 +170,7 @@ begin
   set enabled = s.enabled
   from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
   where t.pipeline_id = v_pipeline_id and t.name = s.name and t.enabled <> s.enabled;
-  perform millrace.choose_places(s.id)
+  perform millrace.choose_slots(s.id)
   from millrace.stages s
   where s.pipeline_id = v_pipeline_id;
   perform millrace.save_limits(v_pipeline_id);

@@ -25,9 +25,9 @@ immutable
 as $$
 select array(
   select sum(u.n)::bigint
-  from unnest(p_counts) with ordinality u(n, place)
-  group by (u.place - 1) % 16
-  order by (u.place - 1) % 16)
+  from unnest(p_counts) with ordinality u(n, ordinal)
+  group by (u.ordinal - 1) % 16
+  order by (u.ordinal - 1) % 16)
 $$;
 
 -- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
@@ -41,14 +41,14 @@ end if;
 return (
   with code as (
     select k.key, sum(k.value::numeric) as n,
-      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as ordinal
     from unnest(p_counts) c
     cross join jsonb_each_text(c) k
     group by k.key
   )
   select json_object_agg(f.key, f.n)::jsonb
   from (
-    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    select case when c.ordinal <= 20 then c.key else 'other' end as key, sum(c.n) as n
     from code c
     group by 1) f);
 $$;

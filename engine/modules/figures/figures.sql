@@ -6,20 +6,20 @@ as $$
 declare
   v_bounds float8[] := millrace.bucket_bounds();
   v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
-  v_place int := 1;
+  v_ordinal int := 1;
 begin
   if coalesce(v_wanted, 0) = 0 then
     return null;
   end if;
-  while v_place < 16 and p_counts[v_place] < v_wanted loop
-    v_wanted := v_wanted - p_counts[v_place];
-    v_place := v_place + 1;
+  while v_ordinal < 16 and p_counts[v_ordinal] < v_wanted loop
+    v_wanted := v_wanted - p_counts[v_ordinal];
+    v_ordinal := v_ordinal + 1;
   end loop;
-  return case v_place
+  return case v_ordinal
     when 1 then v_bounds[1] * v_wanted / p_counts[1]
     when 16 then v_bounds[15]
-    else v_bounds[v_place - 1] * power(
-      v_bounds[v_place] / v_bounds[v_place - 1], v_wanted / p_counts[v_place])
+    else v_bounds[v_ordinal - 1] * power(
+      v_bounds[v_ordinal] / v_bounds[v_ordinal - 1], v_wanted / p_counts[v_ordinal])
   end;
 end
 $$;

@@ -18,8 +18,8 @@ declare
         from millrace.former_runs f
         where f.entity_id = i.id and f.pipeline_id = p_pipeline.id
         limit 1) is null then i.id end
-    from unnest(p_entity_ids) with ordinality i(id, place)
-    order by i.place);
+    from unnest(p_entity_ids) with ordinality i(id, ordinal)
+    order by i.ordinal);
   v_asked jsonb[];
 begin
   if array_remove(v_first, null) = '{}' then
@@ -36,7 +36,7 @@ begin
           and vs.given_path is not null
           and jsonb_path_match_tz(u.asked, vs.given_path, '{}', true) is true
         order by vs.position)::text end
-    from unnest(v_first, v_asked) with ordinality u(id, asked, place)
-    order by u.place);
+    from unnest(v_first, v_asked) with ordinality u(id, asked, ordinal)
+    order by u.ordinal);
 end
 $$;

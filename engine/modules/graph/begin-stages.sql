@@ -1,11 +1,11 @@
 -- Beginning stages: what advance() does not queue by itself. Callers hold entities and runs; what
 -- is done is shown on the entities, and the stages with work are returned.
 
--- Begins a stage whose needs are done. p_by_name overrules its conditions; p_shown: the entities
--- show it as queued.
+-- Begins a stage whose needs are done. p_by_name: overrules its conditions.
+-- p_is_projected: the entities show the stage as queued.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_shown boolean default false
+  p_is_projected boolean default false
 ) returns int[]
 as $$
 declare
@@ -22,7 +22,7 @@ begin
     return v_wake;
   end if;
   return v_wake || (
-    select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_shown)
+    select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_is_projected)
     from millrace.stages s
     where s.id = p_stage_id);
 end

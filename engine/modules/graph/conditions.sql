@@ -60,7 +60,7 @@ $$;
 
 -- Reads the rows that conditions are asked of, if they name the row; null for one that is larger
 -- than a worker takes.
-create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
+create function millrace.condition_rows(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 as $$
 return case when p_conditions ~ 'entity|\*|keyvalue'
@@ -73,24 +73,24 @@ $$;
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
 declare
-  v_asked record;
+  v_batch record;
 begin
   select array_agg(r.id order by r.id) as runs,
     array_agg(r.version_id order by r.id) as versions,
     array_agg(r.entity_id order by r.id) as entity_ids,
     min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.when_path::text, '') as conditions
-  into v_asked
+  into v_batch
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id
     and vs.stage_id = p_stage_id and vs.when_path is not null
   where r.id = any (p_run_ids);
-  if v_asked.runs is null then
+  if v_batch.runs is null then
     return '{}';
   end if;
   return array(
     select u.id
-    from unnest(v_asked.runs, v_asked.versions,
-      millrace.rows_asked(v_asked.pipeline_id, v_asked.entity_ids, v_asked.conditions))
+    from unnest(v_batch.runs, v_batch.versions,
+      millrace.condition_rows(v_batch.pipeline_id, v_batch.entity_ids, v_batch.conditions))
       u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
     cross join lateral (

@@ -29,7 +29,7 @@ begin
     from millrace.done_attempts o
     where o.run_id = r.id and (o.stage_id = p_stage_id or o.error ? 'ended')
     offset 0) d
-  join millrace.stages s on s.id = d.stage_id and s.counted_by_parent
+  join millrace.stages s on s.id = d.stage_id and s.reports_to_parent
   where r.id = any (v_runs)
     and (r.fan_out_id is not null) is true
   group by r.fan_out_id, s.id;
@@ -50,6 +50,6 @@ begin
   end loop;
   perform millrace.hook_spent(s, p_items)
   from millrace.stages s
-  where s.id = p_stage_id and (s.counted or s.limits ? 'shared');
+  where s.id = p_stage_id and (s.has_quota or s.limits ? 'shared');
 end
 $$;

@@ -160,13 +160,13 @@ begin
   select 'no errors in the last hour', count(*) = 0,
     coalesce(string_agg(format('%s %sat %s: %s', l.code,
           case when l.n > 1 then l.n || ' times, last ' end, date_trunc('second', l.at), l.message),
-        '; ' order by l.place) filter (where l.place <= 5)
+        '; ' order by l.ordinal) filter (where l.ordinal <= 5)
       || case when count(*) > 5 then format('; and %s more messages', count(*) - 5) else '' end
       || ': see millrace.log, and docs/errors.md for each code; an error counts for an hour',
       'none')
   from (
     select o.code, o.message, max(o.at) as at, count(*) as n,
-      row_number() over (order by count(*) desc, max(o.at) desc) as place
+      row_number() over (order by count(*) desc, max(o.at) desc) as ordinal
     from millrace.log o
     where o.level = 'error'
       and o.at > v_now - interval '1 hour'

@@ -1,12 +1,12 @@
 -- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
 -- once: as many in a batch, up to fifty, as an isolate bears.
-create function millrace.choose_places(p_stage_id int)
+create function millrace.choose_slots(p_stage_id int)
 as $$
 update millrace.stages s
 set batch_size = b.batch_size,
   max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
 from (
-  -- All workers have as many, or the last would have free places that it cannot fill.
+  -- All workers have as many, or the last would have free slots that it cannot fill.
   select ceil(m.concurrency::numeric / ceil(m.concurrency::numeric / m.most))::int as batch_size
   from (
     select o.concurrency, greatest(1, least(50, o.concurrency,

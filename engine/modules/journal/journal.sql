@@ -1,4 +1,4 @@
--- The journal: what people did, a line for each deed in its own transaction
+-- The journal: what people did, a line for each action in its own transaction
 
 -- Writes a line and returns its number. p_said may hold id, runs, filter, reason, bulk_id, outcome,
 -- and subject and key that are not the session's.

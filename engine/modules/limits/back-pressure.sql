@@ -56,14 +56,14 @@ begin
       and (v_groups is not null) = (
         select bool_and((g.kind = 'gate'
           and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-        from millrace.counted_before(b.later_id) c
+        from millrace.backlog_before(b.later_id) c
         join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
         join millrace.stages g on g.id = p_stage_id)
   ), found as materialized (
     select h.later_id, case when v_groups is null then '' else n.key end as key,
       count(*) as many
     from pressures h
-    cross join millrace.counted_before(h.later_id) c
+    cross join millrace.backlog_before(h.later_id) c
     cross join lateral (
       select f.key
       from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
@@ -111,7 +111,7 @@ $$;
 
 -- Lists the stages that count for one that holds others back; with_due: also with what is due, not
 -- only in flight.
-create function millrace.counted_before(p_later_id int)
+create function millrace.backlog_before(p_later_id int)
 returns table (stage_id int, with_due boolean)
 stable
 as $$

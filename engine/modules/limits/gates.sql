@@ -35,7 +35,7 @@ begin
       or millrace.now() > v_now + interval '1 second';
     select n.*
     into v_next
-    from millrace.next_by_turns(v_stage, least(p_limit - passed, 500), 50, v_seen, v_behind) n
+    from millrace.next_by_group(v_stage, least(p_limit - passed, 500), 50, v_seen, v_behind) n
     where v_stage.has_groups;
     v_behind := v_next.behind;
     v_ids := array(

@@ -54,7 +54,7 @@ $$;
 
 -- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and
 -- back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
-create function millrace.room_under(
+create function millrace.room_in(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, p_rivals bigint,
   p_is_next boolean, out room int, out wait_ms int
 )
@@ -138,7 +138,7 @@ begin
     where m.stage_id = p_stage.id
     order by l.stage_id is null, l.id
   loop
-    v_one := millrace.room_under(v_each.l, p_stage, room, v_each.rivals, v_each.is_next);
+    v_one := millrace.room_in(v_each.l, p_stage, room, v_each.rivals, v_each.is_next);
     short_of := case
       when v_one.room < room and v_each.stage_id is null then v_each.id
       else short_of

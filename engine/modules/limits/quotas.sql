@@ -24,7 +24,7 @@ begin
       join millrace.attempts h
         on h.stage_id = n.id and h.quota_blocked and h.queue_at is not null and h.state = 'queued'
       join millrace.runs r on r.id = h.run_id and r.quota_of = p_pipeline_id
-      where n.counted
+      where n.has_quota
       order by h.id
       for update of h skip locked) h
     where a.id = h.id;
@@ -41,9 +41,9 @@ begin
     where vs.child_pipeline_id is not null
   )
   update millrace.stages s
-  set counted = true
+  set has_quota = true
   from family f
-  where s.pipeline_id = f.id and not s.counted;
+  where s.pipeline_id = f.id and not s.has_quota;
 end
 $$;
 
@@ -262,7 +262,7 @@ begin
     from millrace.attempts a
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids)), false);
-  perform millrace.project_guarded(p_stage, 'settle', array(
+  perform millrace.project_guarded(p_stage, 'apply', array(
     select millrace.change_of(r.entity_id, 'queued', p_error => a.error ->> 'message',
       p_retry_count => a.retry_count)
     from millrace.attempts a

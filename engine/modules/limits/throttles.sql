@@ -20,7 +20,7 @@ if not found and p_limit.throttle is null then
   return false;
 end if;
 update millrace.limits l
-set throttle = null, until = null, reason = null, line = null, throttled_at = null
+set throttle = null, until = null, reason = null, journal_entry = null, throttled_at = null
 where l.id = p_limit.id;
 perform millrace.follow_limit(p_limit.id);
 return true;
@@ -47,7 +47,7 @@ $$;
 
 -- Throttles a stage, or the shared limit that a request names.
 create function millrace.put_throttle(
-  p_stage millrace.stages, p_request jsonb, p_line bigint
+  p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
 declare
@@ -81,7 +81,7 @@ begin
   v_limit := millrace.lock_limit_named(p_stage.id, v_name);
   update millrace.limits l
   set throttle = v_limits, until = (p_request ->> 'until')::timestamptz,
-    reason = p_request ->> 'reason', line = p_line,
+    reason = p_request ->> 'reason', journal_entry = p_entry,
     throttled_at = millrace.now()
   where l.id = v_limit.id;
   perform millrace.follow_limit(v_limit.id);
@@ -94,6 +94,6 @@ $$;
 -- when and why.
 create view millrace.throttles as
 select l.stage_id, l.name, l.throttle as limits, nullif(l.declared, '{}') as declared, l.until,
-  l.reason, l.line, l.throttled_at as began_at
+  l.reason, l.journal_entry, l.throttled_at as began_at
 from millrace.limits l
 where l.throttle is not null;

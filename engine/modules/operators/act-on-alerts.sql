@@ -1,5 +1,5 @@
 -- Silences alerts like one, or of a pipeline, a stage or a kind, for a while; or ends a silence.
-create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint)
+create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_entry bigint)
 returns jsonb
 as $$
 declare
@@ -36,8 +36,8 @@ begin
     perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage')
     where v_like ->> 'stage' is not null;
     delete from millrace.silences s where s.until < v_now;
-    insert into millrace.silences (pipeline, stage, kind, until, reason, line)
-    select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_line
+    insert into millrace.silences (pipeline, stage, kind, until, reason, journal_entry)
+    select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_entry
     where v_like is not null
     returning * into v_silence;
   end if;

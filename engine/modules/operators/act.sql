@@ -59,7 +59,7 @@ $$;
 -- Does a verb to a stage, a pipeline or a shared limit.
 -- p_does: the call in the verb's row.
 create function millrace.act_on_stage(
-  p_caller millrace.caller, p_request jsonb, p_line bigint, p_does text
+  p_caller millrace.caller, p_request jsonb, p_entry bigint, p_does text
 ) returns jsonb
 as $$
 declare
@@ -83,7 +83,7 @@ begin
   execute 'select ' || p_does
   into v_outcome
   using v_pipeline, v_stage, p_request || jsonb_strip_nulls(
-    jsonb_build_object('until', millrace.request_end(p_request))), p_line;
+    jsonb_build_object('until', millrace.request_end(p_request))), p_entry;
   return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
     'runs', v_outcome -> 'started', 'outcome', v_outcome);
 end
@@ -102,7 +102,7 @@ set millrace.plan = by_index
 as $$
 declare
   v_caller millrace.caller := coalesce(p_caller, millrace.caller());
-  v_line bigint := nextval('millrace.journal_id_seq');
+  v_entry bigint := nextval('millrace.journal_id_seq');
   v_verb record;
   v_said jsonb;
 begin
@@ -113,16 +113,16 @@ begin
       else array_remove(array_remove(v_verb.needs, 'pipeline'), 'stage') end);
   execute 'select ' || v_verb.acts
   into v_said
-  using v_caller, p_request, v_line, v_verb.does;
+  using v_caller, p_request, v_entry, v_verb.does;
   if v_verb.verb = 'continue' then
     return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb);
   end if;
   perform millrace.note(
     v_verb.verb, v_said ->> 'pipeline', v_said ->> 'stage',
     array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
-    v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
+    v_said || jsonb_build_object('id', v_entry, 'subject', v_caller.subject, 'key', v_caller.key,
       'reason', p_request -> 'reason'));
-  return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb, 'line', v_line);
+  return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb, 'journal_entry', v_entry);
 end
 $$;
 

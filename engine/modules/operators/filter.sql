@@ -12,7 +12,7 @@ select '{"pipeline": "name", "stage": "name",
 $$;
 
 -- Raises MR002 unless a request has these fields alone, each in its form or one of a list of words.
-create function millrace.check_request(p_asked jsonb, p_fields jsonb, p_name text)
+create function millrace.check_request(p_request jsonb, p_fields jsonb, p_name text)
 stable
 as $$
 declare
@@ -40,12 +40,12 @@ declare
         select coalesce(json_object_agg(f.key, case jsonb_typeof(f.value)
           when 'array' then jsonb_build_object('enum', f.value)
           else v_forms -> (f.value #>> '{}') end)::jsonb, '{}')
-        from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
+        from jsonb_each(p_fields) f)), coalesce(p_request, 'null'), p_name),
     (select format('%s.%s is %s, but must be %s',
-       p_name, f.key, p_asked -> f.key, v_forms #>> '{time,wanted}')
+       p_name, f.key, p_request -> f.key, v_forms #>> '{time,wanted}')
      from jsonb_each(p_fields) f
-     where f.value = '"time"' and not (p_asked ->> f.key ~ '^\d{4}-\d\d-\d\d'
-       and millrace.input_fault(p_asked ->> f.key, 'timestamptz') is null)
+     where f.value = '"time"' and not (p_request ->> f.key ~ '^\d{4}-\d\d-\d\d'
+       and millrace.input_fault(p_request ->> f.key, 'timestamptz') is null)
      limit 1));
 begin
   if v_fault is not null then

@@ -1,29 +1,29 @@
 -- Shows a line of the journal.
-create function millrace.line_json(p_line millrace.journal) returns jsonb
+create function millrace.entry_json(p_entry millrace.journal) returns jsonb
 immutable
 as $$
 select jsonb_strip_nulls(
-  to_jsonb(p_line) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
-    'line', p_line.id, 'by', coalesce(p_line.subject, p_line.session ->> 'user'),
-    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
-    'bulk', p_line.bulk_id))
+  to_jsonb(p_entry) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
+    'journal_entry', p_entry.id, 'by', coalesce(p_entry.subject, p_entry.session ->> 'user'),
+    'run_ids', case when p_entry.runs > 0 then to_jsonb(p_entry.run_ids[:100]) end,
+    'bulk', p_entry.bulk_id))
 $$;
 
 -- Shows since when, by whom and why a stage or a pipeline is held back.
-create function millrace.pause_json(p_line bigint) returns jsonb
+create function millrace.pause_json(p_entry bigint) returns jsonb
 stable
 as $$
 select jsonb_build_object('at', j.at, 'reason', j.reason,
   'by', coalesce(j.subject, j.session ->> 'user'))
 from (select) one
-left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass', 'throttle')
+left join millrace.journal j on j.id = p_entry and j.verb in ('pause', 'bypass', 'throttle')
 $$;
 
 -- Shows the throttle of a limit; null without one.
 create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
 stable
 as $$
-select millrace.pause_json(p_limit.line) || jsonb_build_object('limits', p_limit.throttle,
+select millrace.pause_json(p_limit.journal_entry) || jsonb_build_object('limits', p_limit.throttle,
   'until', p_limit.until, 'reason', p_limit.reason)
 where p_limit.throttle is not null
 $$;
@@ -61,15 +61,15 @@ select array(
   || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
     coalesce((k.s).seen, '{}')) end || jsonb_build_object(
     'oldest_age', extract(epoch from (k.h).oldest_age),
-    'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
+    'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_entry) end,
     'throttle', millrace.throttle_json(k.o),
     'bypass', (
-      select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
+      select millrace.pause_json(b.journal_entry) || jsonb_build_object('until', b.until)
       from millrace.bypasses b
       where b.stage_id = (k.s).id))
   from (
     select h, s, o, case when count(*) over pipeline <= 12 then bool_or(b.is_busy) over pipeline
-      else b.is_busy end as is_shown
+      else b.is_busy end as is_listed
     from millrace.stage_health h
     join millrace.pipelines p on p.name = h.pipeline
     join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
@@ -80,7 +80,7 @@ select array(
     where h.pipeline = any (p_pipelines)
     window pipeline as (partition by h.pipeline)) k
   left join millrace.unattended() u on u.stage_id = (k.s).id
-  where k.is_shown
+  where k.is_listed
   order by (k.h).pipeline, (k.s).id)
 $$;
 
@@ -103,7 +103,7 @@ begin
     'pipelines', array(
       select jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
-        'paused', case when not p.enabled then millrace.pause_json(p.switched_line) end,
+        'paused', case when not p.enabled then millrace.pause_json(p.switched_entry) end,
         'stages', (select count(*) from millrace.stages s where s.pipeline_id = p.id),
         'open_alerts', (
           select count(*)::text
@@ -136,7 +136,7 @@ begin
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
     'paused', case
-      when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_line)
+      when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_entry)
     end,
     'table', v_pipeline.entity_table::text,
     'version', (
@@ -204,8 +204,8 @@ end
 $$;
 
 -- Finds lines of a table, the newest first; those of no pipeline are for callers who see all.
-create function millrace.find_lines(
-  p_caller millrace.caller, p_table text, p_condition text, p_asked jsonb,
+create function millrace.find_entries(
+  p_caller millrace.caller, p_table text, p_condition text, p_request jsonb,
   out ids bigint[], out next text
 )
 stable
@@ -213,12 +213,12 @@ as $$
 select f.ids, f.next::text
 from millrace.find_among(
   format('select r.* from %s r where %s', p_table,
-    coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
+    coalesce('r.id < ' || split_part(p_request ->> 'cursor', '.', 1), 'true')),
   'r.id desc',
   concat_ws(' and ', 'true', p_condition,
-    'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
+    'r.pipeline = ' || quote_literal(p_request ->> 'pipeline'),
     'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
-  coalesce((p_asked -> 'limit')::int, 50)) f
+  coalesce((p_request -> 'limit')::int, 50)) f
 $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
@@ -231,7 +231,7 @@ declare
     '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}');
   v_found record;
 begin
-  v_found := millrace.find_lines(v_caller, 'millrace.alerts',
+  v_found := millrace.find_entries(v_caller, 'millrace.alerts',
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
   return jsonb_build_object(
     'next', v_found.next, 'playbooks_url', millrace.playbooks_url(), 'alerts', array(
@@ -253,15 +253,15 @@ declare
     "cursor": "cursor", "limit": "size"}');
   v_found record;
 begin
-  v_found := millrace.find_lines(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
+  v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
     'r.run_ids @> array[' || (p_query -> 'run')::bigint || ']::bigint[]',
     'r.bulk_id = ' || (p_query -> 'bulk')::bigint,
     'r.verb = ' || quote_literal(p_query ->> 'verb'),
     'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
     'r.at >= ' || quote_literal(p_query ->> 'since'),
     'r.at < ' || quote_literal(p_query ->> 'before')), p_query);
-  return jsonb_build_object('next', v_found.next, 'lines', array(
-    select millrace.line_json(j)
+  return jsonb_build_object('next', v_found.next, 'entries', array(
+    select millrace.entry_json(j)
     from millrace.journal j
     where j.id = any (v_found.ids)
     order by j.id desc));

@@ -50,8 +50,8 @@ select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
       limit 5) a
     join millrace.stages s on s.id = a.stage_id
     left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
-  order by i.place)::jsonb, '[]')
-from unnest(p_run_ids) with ordinality i(id, place)
+  order by i.ordinal)::jsonb, '[]')
+from unnest(p_run_ids) with ordinality i(id, ordinal)
 join millrace.runs r on r.id = any (array[i.id])
 join millrace.pipelines p on p.id = r.pipeline_id
 left join millrace.fan_outs f on f.id = r.fan_out_id
@@ -136,9 +136,9 @@ begin
       where a.state = 'queued' and a.queue_at <= v_now),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
-        - case when l.place > 10 then 'log' else '' end
+        - case when l.ordinal > 10 then 'log' else '' end
       from (
-        select a, row_number() over (order by a.id desc) as place
+        select a, row_number() over (order by a.id desc) as ordinal
         from millrace.attempts a
         where a.run_id = v_run.id
         order by a.id desc
@@ -157,7 +157,7 @@ begin
       select jsonb_strip_nulls(to_jsonb(l) - case when v_caller.payloads then '{}'
         else '{asked,arguments,output}' end::text[])
       from (
-        select g.stage, g.execution, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
+        select g.stage, g.stage_run, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
           millrace.cut_text(g.tool, 200) as tool, g.tokens, g.cost_usd, g.at,
           millrace.cut_text(g.asked) as asked, millrace.cut_text(g.arguments) as arguments,
           millrace.cut_text(g.output) as output
@@ -178,7 +178,7 @@ begin
       order by o.attempt_id + 0 desc
       limit 20),
     'journal', array(
-      select millrace.line_json(j)
+      select millrace.entry_json(j)
       from millrace.journal j
       where j.run_ids @> array[v_run.id]
       order by j.id desc

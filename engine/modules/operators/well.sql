@@ -14,7 +14,7 @@ begin
   with stuck as materialized (
     select * from millrace.unattended()
   ), fault as materialized (
-    select 1 as place, 'sweep' as kind, 'the sweep does not run' as what,
+    select 1 as ordinal, 'sweep' as kind, 'the sweep does not run' as what,
       'retries, deadlines and lost wake-ups wait for it; millrace.doctor() says why' as detail,
       null as pipeline, null as stage, s.at as since, null::jsonb as alert
     from nullif(millrace.last_sweep(), '-infinity') s(at)
@@ -29,7 +29,7 @@ begin
     from millrace.alerts a
     cross join millrace.alert_json(a) j(alert)
     where a.resolved_at is null
-      and j.alert ->> 'under_since' is null
+      and j.alert ->> 'below_since' is null
       and not millrace.is_silenced(a, v_now)
     union all
     select 4, 'finding', f.what, f.detail, null, null, null, null
@@ -47,16 +47,16 @@ begin
           where position(s.function_name || ' ' in f.detail) > 0
             and s.function_name not in (select u.function_name from stuck u)))
   )
-  select json_agg(json_strip_nulls(row_to_json(f)) order by f.place, f.since, f.what)
+  select json_agg(json_strip_nulls(row_to_json(f)) order by f.ordinal, f.since, f.what)
   into v_faults
   from fault f
-  where (p_caller.pipelines is null or f.place = 1 or f.pipeline = any (p_caller.pipelines))
+  where (p_caller.pipelines is null or f.ordinal = 1 or f.pipeline = any (p_caller.pipelines))
     -- An alert whose cause is in the list anyway says nothing new.
     and not exists (
       select from fault o
       where case f.alert ->> 'kind'
-        when 'unattended' then o.place = 2 and (o.pipeline, o.stage) = (f.pipeline, f.stage)
-        when 'engine' then o.place = 4 end);
+        when 'unattended' then o.ordinal = 2 and (o.pipeline, o.stage) = (f.pipeline, f.stage)
+        when 'engine' then o.ordinal = 4 end);
   return jsonb_build_object(
     'ok', v_faults is null,
     'faults', jsonb_path_query_array(coalesce(v_faults, '[]'), '$[0 to 19]'),
@@ -65,7 +65,7 @@ begin
       select count(*)
       from millrace.alerts a
       where a.resolved_at is null
-        and (millrace.is_silenced(a, v_now) or millrace.alert_json(a) ->> 'under_since' is not null)
+        and (millrace.is_silenced(a, v_now) or millrace.alert_json(a) ->> 'below_since' is not null)
         and (p_caller.pipelines is null or a.pipeline = any (p_caller.pipelines))),
     'dead_last_day', (
       select coalesce(millrace.capped(sum(k.n)::bigint, 1000), '0')

@@ -16,9 +16,9 @@ begin
     return;
   end if;
   with given as materialized (
-    select g.place, g.value, z.size,
+    select g.ordinal, g.value, z.size,
       case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
-    from unnest(p_values) with ordinality g(value, place)
+    from unnest(p_values) with ordinality g(value, ordinal)
     cross join lateral (select octet_length(g.value::text) as size offset 0) z
   ), copied as (
     insert into millrace.run_metadata (id, value)
@@ -26,11 +26,11 @@ begin
     from given g
     where g.id is not null
   )
-  select array_agg(g.id order by g.place),
+  select array_agg(g.id order by g.ordinal),
     array_agg(case when g.size > v_limit then format(
       'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
-      p_entity_ids[g.place], p.entity_table, g.size, p.metadata_column, v_limit) end
-      order by g.place)
+      p_entity_ids[g.ordinal], p.entity_table, g.size, p.metadata_column, v_limit) end
+      order by g.ordinal)
   into ids, faults
   from given g
   cross join millrace.pipelines p

@@ -37,10 +37,10 @@ declare
     begin
       v_values.%2$s := array(
         select %3$s
-        from unnest(p_ids) with ordinality i(id, place)
+        from unnest(p_ids) with ordinality i(id, ordinal)
         left join lateral (
           select e.%4$I as value from %5$s e where e.%6$I = i.id::%7$s limit 1) r on true
-        order by i.place);
+        order by i.ordinal);
     exception when others then
       if millrace.error_kind(sqlstate) <> 'lasting' then raise; end if;
       perform millrace.report('error', 'column_unreadable', %8$L || sqlerrm,

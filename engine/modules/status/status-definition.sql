@@ -6,13 +6,13 @@ declare
   v_changed text[] := array(
     select b.value
     from millrace.pipelines p
-    cross join jsonb_each_text(p.status -> 'places') b
-    left join jsonb_each_text(p_definition -> 'places') a on a.key = b.key
+    cross join jsonb_each_text(p.status -> 'positions') b
+    left join jsonb_each_text(p_definition -> 'positions') a on a.key = b.key
     where p.name = p_definition ->> 'pipeline'
       and (a.key is not null or p_definition -> 'graph' ? split_part(b.key, ' ', 1))
       and a.value is distinct from b.value
       and (b.key !~ '^\S+ failed ' or b.value not in (
-        select n.value from jsonb_each_text(p_definition -> 'places') n))
+        select n.value from jsonb_each_text(p_definition -> 'positions') n))
     order by b.value);
   v_rows bigint;
   v_live bigint;
@@ -40,7 +40,7 @@ create function millrace.save_status(
 as $$
 declare
   v_status jsonb := p_definition #> '{entity,status}'
-    || jsonb_build_object('places', p_definition -> 'places');
+    || jsonb_build_object('positions', p_definition -> 'positions');
   v_lookup regclass := to_regclass(v_status ->> 'lookup');
 begin
   update millrace.pipelines p
@@ -105,7 +105,7 @@ $$;
 -- Lists the stages of a version with what they show. demanded: on demand, or after one that is.
 create function millrace.stages_of_version(p_version_id int)
 returns table (
-  id int, name text, place int, shows jsonb, manual boolean, demanded boolean, ready text
+  id int, name text, ordinal int, shows jsonb, manual boolean, demanded boolean, ready text
 )
 stable
 as $$

@@ -5,7 +5,7 @@
 -- place of the last stage that may start over. A question is taken back by p_began_from alone.
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text
-) returns table (to_value text, means text, stage_id int, declared boolean, place int)
+) returns table (to_value text, means text, stage_id int, declared boolean, ordinal int)
 stable
 as $$
 select m.to_value, m.means, m.stage_id, m.declared, vs.position
@@ -58,13 +58,13 @@ begin
       from millrace.open_moves(s.version_id, s.live_id, s.until, s.began_from, s.was) o
       where o.to_value = s.now
       order by array_position(
-          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
-        o.declared desc, o.place
+          array['answer', 'interim', 'discard', 'start', 'enter', 'give_up'], o.means),
+        o.declared desc, o.ordinal
       limit 1) m on true
     order by m.means is not null, s.ids[1]
   loop
     case v_group.means
-      when 'step' then null;
+      when 'interim' then null;
       when 'answer' then
         perform millrace.answer_by_value(
           p_pipeline_id, v_group.stage_id, v_group.now, v_group.ids);

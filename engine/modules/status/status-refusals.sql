@@ -48,11 +48,11 @@ begin
       from millrace.version_moves m
       where m.version_id = p_version_id and m.at_stage_id = p_live_id
         and m.to_value = p_now
-        and m.means in ('answer', 'step')
+        and m.means in ('answer', 'interim')
         and not m.retired
       having count(*) > 0), (
       select case
-          when s.place <= l.place then format('At %s no stage starts over.', p_was)
+          when s.ordinal <= l.ordinal then format('At %s no stage starts over.', p_was)
           else format('Stage %s has no result yet, which %s needs; to go on without it: '
             'select millrace.skip(run, %L).', l.name, s.name, l.name)
         end
@@ -60,14 +60,14 @@ begin
       join stage l on l.live
       where s.ready = p_now and not s.demanded
         and not exists (select from stage q where q.shows -> 'answers' ? p_now)
-      order by s.place
+      order by s.ordinal
       limit 1), (
       select format('The engine writes %s by itself, as stage %s goes on.', p_now, s.name)
       from stage s
       where s.ready <> p_now
         and p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
           s.shows ->> 'enter')
-      order by s.place
+      order by s.ordinal
       limit 1),
       case when p_live_id is not null then 'To stop the run: select millrace.cancel(run).' end),
     case when v_next is null then format('At %s nobody writes: the engine goes on from there.',

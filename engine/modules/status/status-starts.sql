@@ -14,7 +14,7 @@ begin
   select p.current_version_id as version_id, p.status ?| '{attempts,retry_at,error}'
       as figured,
     count(*) filter (where s.ready in (t.shows ->> 'queued', t.shows ->> 'asked')) > 1 as shared,
-    (array_agg(s.id order by s.place) filter (
+    (array_agg(s.id order by s.ordinal) filter (
       where s.id = t.id or s.shows ->> 'enter' = p_was))[1] as done_before,
     p_was is null or p_was in (
       select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered

@@ -4,7 +4,7 @@ immutable
 as $$
 return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
   p_shows ->> 'asked'], null)
-  || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
+  || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'interim') s);
 $$;
 
 -- Names the value of a done stage: of a manual one the most specific answer that its decision
@@ -44,7 +44,7 @@ begin
         millrace.done_value(w.shows, w.output), w.shows ->> 'asked', (
         select coalesce(s.shows ->> 'completed', s.ready)
         from millrace.stages_of_version(r.version_id) s
-        order by s.demanded, s.place desc
+        order by s.demanded, s.ordinal desc
         limit 1))
       when f.phase = 'bypassed'
         then coalesce(d.via, d.shows ->> 'completed', w.shows ->> 'queued')
@@ -77,7 +77,7 @@ begin
         where o.id = w.parent_id)
     end, r.id, r.status, r.version_id, r.began_from, w.stage_id
   from millrace.pipelines p
-  cross join unnest(p_ids) with ordinality i(id, place)
+  cross join unnest(p_ids) with ordinality i(id, ordinal)
   left join lateral (
     select o.* from millrace.runs o
     where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
@@ -119,7 +119,7 @@ begin
         else 'queued'
       end as phase offset 0) f
   where p.id = p_pipeline_id
-  order by i.place;
+  order by i.ordinal;
 end
 $$;
 
@@ -127,14 +127,14 @@ $$;
 -- person at hand. p_done_id: the stage completed before; p_via: its value, if a person's.
 create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
-  out steps text[], out actors text[]
+  out interim text[], out actors text[]
 )
 stable
 as $$
-select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
-into steps, actors
+select array_agg(s.value order by s.ordinal), array_agg(s.actor order by s.ordinal)
+into interim, actors
 from (
-  select v.*, lag(v.value, 1, p_was) over (order by v.place) as last
+  select v.*, lag(v.value, 1, p_was) over (order by v.ordinal) as last
   from (select) one
   left join millrace.stages a on a.id = p_stage_id
   left join millrace.stages d on d.id = p_done_id
@@ -147,7 +147,7 @@ from (
           case p_was when d.shows ->> 'backoff' then 0 when d.shows ->> 'queued' then 1 else 2 end
         when p_was is null then 4
         else 5
-      end as place) t
+      end as ordinal) t
   cross join lateral (values
     (1, d.shows ->> 'queued', 'system:auto'),
     (2, d.shows ->> 'started', 'agent:' || d.name),
@@ -164,7 +164,7 @@ from (
       when p_phase = 'completed' and a.kind = 'manual' or p_phase = 'discarded' then null
       when p_phase in ('started', 'completed') then 'agent:' || a.name
       else 'system:auto'
-    end)) v(place, value, actor)
-  where v.place > t.place and v.value is not null) s
+    end)) v(ordinal, value, actor)
+  where v.ordinal > t.ordinal and v.value is not null) s
 where s.value is distinct from s.last;
 $$;

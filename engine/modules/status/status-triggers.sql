@@ -44,8 +44,8 @@ begin
       case when v_history ? 'changes'
         then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end)
     from unnest(array[v_updated, format('new_rows n cross join (select (null::%s).*) o',
-      p_pipeline.entity_table)]) with ordinality f(rows, place)
-    order by f.place);
+      p_pipeline.entity_table)]) with ordinality f(rows, ordinal)
+    order by f.ordinal);
   perform millrace.write_function(p_pipeline.name, 'intake() returns trigger security definer '
     'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''', format($f$
 declare

@@ -81,9 +81,9 @@ begin
     else (millrace.lock_live_runs(p_pipeline.id, locked)).entity_ids end;
   v_new := array(
     select e.id
-    from unnest(locked) with ordinality e(id, place)
+    from unnest(locked) with ordinality e(id, ordinal)
     where e.id not in (select l from unnest(live) l)
-    order by e.place);
+    order by e.ordinal);
   perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new,
     case when p_stage is null then 'due' else 'named' end);
 end

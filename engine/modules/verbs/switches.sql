@@ -1,17 +1,17 @@
 -- Switches a pipeline, or one stage of it, on or off, and wakes what goes on. Returns what holds it
 -- back still.
 create function millrace.switch(
-  p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb, p_line bigint
+  p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
 declare
   v_enabled boolean := p_request ->> 'verb' = 'unpause';
 begin
   update millrace.pipelines p
-  set enabled = v_enabled, switched_line = p_line
+  set enabled = v_enabled, switched_entry = p_entry
   where p.id = p_pipeline.id and p_stage.id is null and p.enabled <> v_enabled;
   update millrace.stages s
-  set enabled = v_enabled, switched_line = p_line
+  set enabled = v_enabled, switched_entry = p_entry
   where s.id = p_stage.id and s.enabled <> v_enabled;
   if not v_enabled then
     return '{}';

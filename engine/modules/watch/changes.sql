@@ -15,7 +15,7 @@ begin
       from unnest(p_entity_ids) e(id)
       -- by key
       cross join lateral (
-        select o.ctid as place, o.topic, o.entity_id
+        select o.ctid as ordinal, o.topic, o.entity_id
         from millrace.watches o
         where o.pipeline_id = p_pipeline_id and o.entity_id = e.id
           and o.until > v_now and o.sent_at <= v_now - v_gap
@@ -27,7 +27,7 @@ begin
       where w.ctid = any (array(
         select o.ctid
         from millrace.watches o
-        where o.ctid = any (array(select d.place from due d))
+        where o.ctid = any (array(select d.ordinal from due d))
         for update skip locked))
     )
     select d.topic, json_agg(d.entity_id) as keys

@@ -12,7 +12,7 @@ const mediaTypes: Record<string, string> = {
 
 /**
  * Answers with a file of a page in pages/dist/, as any static host does; /review leads to /review/. Returns false where there
- * is no such file. The operator's page learns that a door stands beside it.
+ * is no such file. The operator's page learns that an API stands beside it.
  */
 export async function servePage(
   pathname: string,
@@ -34,8 +34,8 @@ export async function servePage(
     'x-content-type-options': 'nosniff',
     'content-security-policy': "frame-ancestors 'none'",
   });
-  const isDoor = page === 'operate' && name === 'index.html';
-  const shown = isDoor ? content.toString('utf8').replace('<html', '<html data-door') : content;
+  const isOperatorsPage = page === 'operate' && name === 'index.html';
+  const shown = isOperatorsPage ? content.toString('utf8').replace('<html', '<html data-api') : content;
   response.end(method === 'HEAD' ? undefined : shown);
   return true;
 }

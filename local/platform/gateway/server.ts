@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Auth } from '../auth/server.ts';
 import type { FunctionsHost } from '../functions/host.ts';
-import type { OperateDoor } from '../operate/operate-door.ts';
+import type { OperateApi } from '../operate/operate-api.ts';
 import type { Realtime } from '../realtime/server.ts';
 import type { Storage } from '../storage/server.ts';
 import type { KeyCheck } from './api-keys.ts';
@@ -22,7 +22,7 @@ export interface Upstreams {
   storage: Storage;
   auth: Auth;
   realtime: Realtime;
-  door: OperateDoor;
+  api: OperateApi;
 }
 
 export interface Gateway {
@@ -75,7 +75,7 @@ async function answer(
   if (!url) return reply(response, 400, { message: 'The address of this request cannot be read: correct its path.' });
   const [, service, version] = url.pathname.split('/');
   if (version === 'v1' && service === 'functions') return callFunction(parts, url, request, response);
-  if (await parts.door.handle(request, response)) return;
+  if (await parts.api.handle(request, response)) return;
   if (await servePage(url.pathname, request, response)) return;
   if (version !== 'v1' || (service !== 'rest' && service !== 'storage' && service !== 'auth')) {
     return reply(response, 404, { message: 'no Route matched with those values' });

@@ -4,7 +4,7 @@ import { type Batch, BatchJobs, type Line, type Plan } from './batch-jobs.ts';
 import { resultLines } from './result-lines.ts';
 
 /** The calls of the two APIs, by what they do. */
-export type Deed = 'upload' | 'begin' | 'list' | 'poll' | 'cancel' | 'results' | 'direct';
+export type Action = 'upload' | 'begin' | 'list' | 'poll' | 'cancel' | 'results' | 'direct';
 
 /** A fault of one call: an error in the place of its work, or the loss of its answer, or of a part of it. */
 export type Fault = { status: number } | 'lost' | 'cut';
@@ -15,9 +15,9 @@ export interface BatchesOptions {
   /** The text of the answer to a question. */
   answer(body: Record<string, unknown>): string;
   /** The fault of a call; `at` counts the calls of its kind from 0. */
-  fault?(deed: Deed, at: number): Fault | undefined;
+  fault?(action: Action, at: number): Fault | undefined;
   /** Called once a call is worked and before it is answered. */
-  worked?(deed: Deed, at: number): unknown;
+  worked?(action: Action, at: number): unknown;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface BatchesOptions {
  */
 export async function startBatches(options: BatchesOptions) {
   const jobs = new BatchJobs(options.plan ?? (() => ({})), options.answer);
-  const calls: Partial<Record<Deed, number>> = {};
+  const calls: Partial<Record<Action, number>> = {};
   const server = createServer((request, response) => void answer(request, response, { jobs, calls, options }));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -39,7 +39,7 @@ export async function startBatches(options: BatchesOptions) {
 
 interface Site {
   jobs: BatchJobs;
-  calls: Partial<Record<Deed, number>>;
+  calls: Partial<Record<Action, number>>;
   options: BatchesOptions;
 }
 
@@ -48,21 +48,21 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const url = new URL(request.url ?? '/', 'http://batches');
   const path = url.pathname.replace(/^\/v1/, '');
-  const deed = deedOf(request.method ?? 'GET', path);
+  const action = actionOf(request.method ?? 'GET', path);
   const { calls, options } = site;
-  const at = calls[deed] ?? 0;
-  calls[deed] = at + 1;
-  const fault = options.fault?.(deed, at);
+  const at = calls[action] ?? 0;
+  calls[action] = at + 1;
+  const fault = options.fault?.(action, at);
   if (typeof fault === 'object')
     return send(response, fault.status, { error: { message: 'try again', type: 'server_error', code: null } });
-  const { status, body } = work(deed, path, url, Buffer.concat(chunks), site);
-  await options.worked?.(deed, at);
+  const { status, body } = work(action, path, url, Buffer.concat(chunks), site);
+  await options.worked?.(action, at);
   if (fault === 'lost') return void response.destroy();
   if (fault === 'cut' && typeof body === 'string') return send(response, status, body.slice(0, body.length * 0.6));
   send(response, status, body);
 }
 
-function deedOf(method: string, path: string): Deed {
+function actionOf(method: string, path: string): Action {
   if (path === '/files') return 'upload';
   if (/\/(content|results)$/.test(path)) return 'results';
   if (path.endsWith('/cancel')) return 'cancel';
@@ -78,13 +78,13 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 type Answer = { status: number; body: unknown };
 const unknown: Answer = { status: 404, body: { error: { message: 'not found', type: 'not_found_error', code: null } } };
 
-function work(deed: Deed, path: string, url: URL, bytes: Buffer, { jobs }: Site): Answer {
+function work(action: Action, path: string, url: URL, bytes: Buffer, { jobs }: Site): Answer {
   const isMessages = path.startsWith('/messages');
   const ok = (body: unknown): Answer => ({ status: 200, body });
-  if (deed === 'upload') return ok({ id: jobs.keepFile(fileIn(bytes)), object: 'file', purpose: 'batch' });
-  if (deed === 'direct') return ok(direct(jobs, path, JSON.parse(bytes.toString())));
-  if (deed === 'list') return ok(list(jobs, isMessages, url));
-  if (deed === 'begin') {
+  if (action === 'upload') return ok({ id: jobs.keepFile(fileIn(bytes)), object: 'file', purpose: 'batch' });
+  if (action === 'direct') return ok(direct(jobs, path, JSON.parse(bytes.toString())));
+  if (action === 'list') return ok(list(jobs, isMessages, url));
+  if (action === 'begin') {
     const batch = isMessages ? beginMessages(jobs, bytes) : beginOpenai(jobs, bytes);
     return batch ? ok(shown(jobs, batch)) : unknown;
   }
@@ -93,8 +93,8 @@ function work(deed: Deed, path: string, url: URL, bytes: Buffer, { jobs }: Site)
   const [batchId = '', which = 'output'] = (jobs.files.get(id) ?? id).split(' ');
   const batch = jobs.batches.find((one) => one.id === batchId);
   if (!batch) return unknown;
-  if (deed === 'cancel') batch.isCancelled = true;
-  if (deed === 'results')
+  if (action === 'cancel') batch.isCancelled = true;
+  if (action === 'results')
     return ok(`${resultLines(jobs, batch)[which === 'errors' ? 'errors' : 'output'].join('\n')}\n`);
   batch.polls += 1;
   return ok(shown(jobs, batch));

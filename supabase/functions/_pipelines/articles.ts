@@ -123,8 +123,8 @@ export const articles = definePipeline({
       ends: { rejected: '$.result.decision.verdict == "reject"' },
       shows: {
         asked: 300,
-        steps: [310, 320],
-        stepMoves: [
+        interim: [310, 320],
+        interimMoves: [
           [300, 310],
           [310, 320],
           [310, 300],

@@ -32,7 +32,7 @@ const reads: [name: string, statement: string, needs?: string][] = [
   ['dead letters, how many', 'select count(*) from millrace.dead_letters'],
   ['dead_letter_counts', 'select * from millrace.dead_letter_counts'],
   ['timeline of a run', 'select * from millrace.timeline(50000)'],
-  ['operations of a run', 'select * from millrace.operations where run_id = 50000'],
+  ['operations of a run', 'select * from millrace.stage_runs where run_id = 50000'],
   ['search by label', search('https://example.com/pages/12345'), 'millrace.journal'],
   ['search by key', search('12345'), 'millrace.journal'],
   ['retention', 'select * from millrace.retention'],

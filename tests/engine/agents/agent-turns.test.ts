@@ -44,7 +44,7 @@ describe('a checkpoint', () => {
     expect(await checkpoint(worker, item, [modelTurn(1)])).toEqual({ status: 'accepted', next_seq: 2 });
     expect(await checkpoint(worker, item, [toolTurn(2), modelTurn(3)])).toEqual({ status: 'accepted', next_seq: 4 });
     const conversation = await turnsOf(worker, item);
-    expect(conversation).toMatchObject({ status: 'current', execution: 1, limits: { max_turns: 7, debug: false } });
+    expect(conversation).toMatchObject({ status: 'current', stage_run: 1, limits: { max_turns: 7, debug: false } });
     expect(conversation.turns).toEqual([
       { ...modelTurn(1), call_id: null, attempt: item.attempt },
       { ...toolTurn(2), usage: null, attempt: item.attempt },
@@ -209,7 +209,7 @@ describe('an execution', () => {
     await checkpoint(worker, item, [modelTurn(1), toolTurn(2)]);
     await worker.report(failed(item));
     const second = await worker.takeOne();
-    expect(await turnsOf(worker, second)).toMatchObject({ execution: 1 });
+    expect(await turnsOf(worker, second)).toMatchObject({ stage_run: 1 });
     expect(await checkpoint(worker, second, [modelTurn(3)])).toEqual({ status: 'accepted', next_seq: 4 });
     await engine.advance('61 seconds');
     await engine.value('select millrace.sweep()');
@@ -225,11 +225,11 @@ describe('an execution', () => {
     await checkpoint(worker, item, [modelTurn(1)]);
     await engine.queue('think', [id as string]);
     const again = await worker.takeOne();
-    expect(await turnsOf(worker, again)).toMatchObject({ execution: 2, turns: [] });
+    expect(await turnsOf(worker, again)).toMatchObject({ stage_run: 2, turns: [] });
     expect(await checkpoint(worker, again, [modelTurn(1, 'turn 50')])).toMatchObject({ status: 'accepted' });
-    expect(await engine.rows('select execution, seq from millrace.turns order by 1')).toEqual([
-      { execution: 1, seq: 1 },
-      { execution: 2, seq: 1 },
+    expect(await engine.rows('select stage_run, seq from millrace.turns order by 1')).toEqual([
+      { stage_run: 1, seq: 1 },
+      { stage_run: 2, seq: 1 },
     ]);
   });
 
@@ -238,7 +238,7 @@ describe('an execution', () => {
     await checkpoint(worker, item, [modelTurn(1)]);
     await worker.report(failed(item, { permanent: true }));
     await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
-    expect(await turnsOf(worker, await worker.takeOne())).toMatchObject({ execution: 2, turns: [] });
+    expect(await turnsOf(worker, await worker.takeOne())).toMatchObject({ stage_run: 2, turns: [] });
   });
 
   test('counts its time from its first start, also over retries and releases', async ({ engine }) => {
@@ -319,9 +319,9 @@ describe('the conversation', () => {
     const failure = { ...toolTurn(4, 'no such page'), content: { name: 'look', output: 'no such page', failed: true } };
     await checkpoint(worker, item, [first, toolTurn(2), modelTurn(3, 'Here it is.'), failure]);
     const log = await engine.rows(
-      'select pipeline, stage, entity_id, execution, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from millrace.agent_log',
+      'select pipeline, stage, entity_id, stage_run, seq, kind, what, tool, arguments, output, tokens::int, cost_usd::float8, asked, at from millrace.agent_log',
     );
-    const common = { pipeline: 'flow', stage: 'think', entity_id: id, execution: 1, at: await engine.now() };
+    const common = { pipeline: 'flow', stage: 'think', entity_id: id, stage_run: 1, at: await engine.now() };
     const model = { ...common, kind: 'model', tokens: 120, cost_usd: 0.5 };
     const tool = { ...common, kind: 'tool', tool: 'look', tokens: null, cost_usd: null, asked: null };
     expect(log).toEqual([

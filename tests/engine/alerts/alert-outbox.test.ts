@@ -289,7 +289,7 @@ describe('a silence', () => {
     await engine.queued('only', 3);
     await minutes(engine, 59);
     expect(await deliver(engine)).toEqual([]);
-    expect(await engine.rows('select told_at from millrace.alerts')).toEqual([{ told_at: null }]);
+    expect(await engine.rows('select notified_at from millrace.alerts')).toEqual([{ notified_at: null }]);
     await minutes(engine, 1);
     expect(await deliver(engine)).toEqual(['raised backlog']);
   });
@@ -364,7 +364,7 @@ describe('alerts of one cause', () => {
     const events = await failTwice(engine, ['model_down', 'model_down']);
     expect(events).toEqual([['first model_down'], ['second model_down']]);
     const told = await engine.rows<{ stage: string; waited: string }>(
-      `select stage, (told_at - raised_at)::text as waited from millrace.alerts order by id`,
+      `select stage, (notified_at - raised_at)::text as waited from millrace.alerts order by id`,
     );
     expect(told).toEqual([
       { stage: 'first', waited: '00:00:00' },
@@ -391,7 +391,7 @@ describe('alerts of one cause', () => {
   test('are told at once where the cause is another', async ({ engine }) => {
     await failTwice(engine, ['model_down', 'boom']);
     expect(
-      await engine.value(`select bool_and(told_at = raised_at) from millrace.alerts where told_at is not null`),
+      await engine.value(`select bool_and(notified_at = raised_at) from millrace.alerts where notified_at is not null`),
     ).toBe(true);
   });
 });

@@ -121,7 +121,7 @@ describe('what rules look at', () => {
     await ends(engine, 0, 2);
     await minutes(engine, 1);
     const over = () =>
-      engine.rows<{ over: boolean }>('select under_since is not null as over from millrace.rule_states');
+      engine.rows<{ over: boolean }>('select below_since is not null as over from millrace.rule_states');
     expect(await over(), 'mended within two minutes').toEqual([{ over: true }]);
     expect(await open(engine), 'it recovers for five minutes').toEqual(['errors only flow']);
     await ends(engine, 2, 0);
@@ -199,7 +199,7 @@ describe('what rules look at', () => {
     expect(await told(engine)).toMatchObject([
       { message: '3 runs of flow failed in the last hour, most often as no_content, above 2' },
     ]);
-    const over = () => engine.value('select under_since is null from millrace.rule_states');
+    const over = () => engine.value('select below_since is null from millrace.rule_states');
     expect(await over()).toBe(true);
     const retry = (most: number) =>
       engine.sql.query(

@@ -39,7 +39,7 @@ const enter = (count: number) =>
 /** The states of a row's stages, without those that are pending. */
 async function begun(engine: Engine, id: string): Promise<Row> {
   const rows = await engine.rows(
-    `select o.stage, o.state from millrace.operations o where o.run_id = (select max(id) from millrace.runs where entity_id = $1) and o.state <> 'pending'`,
+    `select o.stage, o.state from millrace.stage_runs o where o.run_id = (select max(id) from millrace.runs where entity_id = $1) and o.state <> 'pending'`,
     [id],
   );
   return Object.fromEntries(rows.map(({ stage, state }) => [stage, state]));

@@ -129,9 +129,9 @@ test('all attempts of one execution carry its key, whatever became of them; a re
   await runStage(engine, 'first');
   const worker = await Worker.of(engine, 'second');
   const execution = async () => {
-    const item = (await worker.takeOne()) as Claimed & { execution: number };
+    const item = (await worker.takeOne()) as Claimed & { stage_run: number };
     await worker.report(failed(item));
-    return item.execution;
+    return item.stage_run;
   };
   const first = await execution();
   expect([await execution(), await execution()]).toEqual([first, first]);

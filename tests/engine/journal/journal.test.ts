@@ -1,4 +1,4 @@
-// What people did is written down in the deed's own transaction, whichever way it came.
+// What people did is written down in the action's own transaction, whichever way it came.
 import { describe, expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
 import { defineSplit, insertParts, spawnParts } from '../../support/operations.ts';
@@ -53,7 +53,7 @@ describe.each(Object.entries(overRuns))('%s', (verb, { state, sql, request }) =>
     expect(
       await engine.value('select session from millrace.journal where run_ids = array[$1::bigint]', [runs[0]]),
     ).toMatchObject({ user: 'postgres', pid: expect.any(Number) });
-    // The door does what the function of SQL does.
+    // The API does what the function of SQL does.
     expect(await states(engine, runs[1] as string)).toEqual(await states(engine, runs[0] as string));
   });
 
@@ -82,7 +82,7 @@ describe.each(Object.entries(overRuns))('%s', (verb, { state, sql, request }) =>
   });
 });
 
-test('the verbs of SQL that the door has not are written down too', async ({ engine }) => {
+test('the verbs of SQL that the API has not are written down too', async ({ engine }) => {
   await defineSplit(engine);
   const [id] = await engine.queued('split');
   const parts = await insertParts(engine, 2);
@@ -108,7 +108,7 @@ test('the verbs of SQL that the door has not are written down too', async ({ eng
   ]);
 });
 
-test('pausing is written down by a function and by the door', async ({ engine }) => {
+test('pausing is written down by a function and by the API', async ({ engine }) => {
   await engine.pipeline(stages);
   const operator = await signIn(engine, 'ann', {});
   await engine.sql.query(`select millrace.pause('flow')`);

@@ -4,7 +4,7 @@ import { type Engine, test } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
-const placesOf = (engine: Engine) =>
+const slotsOf = (engine: Engine) =>
   engine
     .rows("select concurrency, batch_size, max_workers from millrace.stages where name = 'only'")
     .then(([row]) => row);
@@ -58,7 +58,7 @@ test('a worker that has left wakes somebody for the places that it frees, if nob
 
 test('a stage that says concurrency has so many in work, however many workers ask at once', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', concurrency: 70 }]);
-  expect(await placesOf(engine)).toEqual({ concurrency: 70, batch_size: 35, max_workers: 2 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: 70, batch_size: 35, max_workers: 2 });
   await engine.queued('only', 100);
   const [first, second] = [await Worker.of(engine, 'only'), await Worker.of(engine, 'only')];
   await first.claim(0);
@@ -85,19 +85,19 @@ test('the engine chooses batch and workers by what rows have taken, and keeps to
   engine,
 }) => {
   await engine.pipeline([{ name: 'only', concurrency: 200 }]);
-  expect(await placesOf(engine)).toEqual({ concurrency: 200, batch_size: 50, max_workers: 4 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: 200, batch_size: 50, max_workers: 4 });
   const worker = await Worker.of(engine, 'only');
   await worker.claim(0);
   await worker.leave(true, { cpuMs: 50, bytes: 1_000 });
-  expect(await placesOf(engine)).toEqual({ concurrency: 200, batch_size: 20, max_workers: 10 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: 200, batch_size: 20, max_workers: 10 });
   const heavy = await Worker.of(engine, 'only');
   expect((await heavy.claim(0)).stage).toMatchObject({ batch_size: 20, row_cpu_ms: 50 });
   await heavy.leave(true, { cpuMs: 2, bytes: 16 * 1024 * 1024 });
-  expect(await placesOf(engine)).toEqual({ concurrency: 200, batch_size: 4, max_workers: 50 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: 200, batch_size: 4, max_workers: 50 });
   await engine.pipeline([{ name: 'only', concurrency: 8 }]);
-  expect(await placesOf(engine)).toEqual({ concurrency: 8, batch_size: 4, max_workers: 2 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: 8, batch_size: 4, max_workers: 2 });
   await engine.pipeline([{ name: 'only', batch_size: 7, max_workers: 3 }]);
-  expect(await placesOf(engine)).toEqual({ concurrency: null, batch_size: 7, max_workers: 3 });
+  expect(await slotsOf(engine)).toEqual({ concurrency: null, batch_size: 7, max_workers: 3 });
 });
 
 test('a function that ended without a word has taught its stage that rows cost more, twice as much at most', async ({

@@ -336,7 +336,7 @@ test('a definition that names a limit and its drop at once: the drop waits, and 
   await expect(drop).rejects.toThrow('flow.one names it');
 });
 
-test('nobody reaches shared limits through the Data API but by the operators’ door', async ({ engine }) => {
+test('nobody reaches shared limits through the Data API but by the operators’ API', async ({ engine }) => {
   await twoPipelines(engine, { max_in_flight: 5 });
   for (const role of ['anon', 'authenticated', 'service_role'] as const) {
     const client = await engine.database.connect(role);

@@ -122,7 +122,9 @@ test('an operator acts, under the name of their token', async () => {
   const made = await act(operator, 'pause', asked);
   expect(made).toMatchObject({ status: 200, body: { verb: 'pause' } });
   expect(await ask(operator, 'journal', { verb: 'pause' })).toMatchObject({
-    body: { lines: [{ line: made.body.line, by: 'otto', key: 'user', verb: 'pause', reason: 'first' }] },
+    body: {
+      entries: [{ journal_entry: made.body.journal_entry, by: 'otto', key: 'user', verb: 'pause', reason: 'first' }],
+    },
   });
 });
 
@@ -144,7 +146,9 @@ test('a secret key sees all, and acts for an operator that it names', async () =
   const { body } = await act(key, 'unpause', { ...stage, operator: 'runbook' });
   expect(await ask(key, 'journal', { verb: 'unpause' })).toMatchObject({
     body: {
-      lines: expect.arrayContaining([expect.objectContaining({ line: body.line, by: 'runbook', key: 'secret' })]),
+      entries: expect.arrayContaining([
+        expect.objectContaining({ journal_entry: body.journal_entry, by: 'runbook', key: 'secret' }),
+      ]),
     },
   });
 });

@@ -283,7 +283,7 @@ test('hostile texts come back as they were written, cut where they are long', as
     const reason = `because ${text}`;
     await operator.act('pause', { pipeline: 'flow' });
     await operator.act('unpause', { pipeline: 'flow', reason });
-    expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ lines: [{ reason }] });
+    expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ entries: [{ reason }] });
   }
   const nested: unknown = JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`);
   const worker = await Worker.of(engine, 'one');
@@ -361,9 +361,9 @@ test('an open alert has its value now beside the one when raised, null once that
   await worker.report(...(await worker.take(7)).map((item) => completed(item as never)));
   const [under] = await minute();
   expect(under).toMatchObject({ value: 3, value_now: null, resolved_at: null });
-  expect(Date.parse(String(under?.ends_at)) - Date.parse(String(under?.under_since))).toBe(60_000);
+  expect(Date.parse(String(under?.ends_at)) - Date.parse(String(under?.below_since))).toBe(60_000);
   const [over] = await minute();
-  expect(over).toMatchObject({ value: 3, resolved_at: expect.any(String), under_since: null });
+  expect(over).toMatchObject({ value: 3, resolved_at: expect.any(String), below_since: null });
 });
 
 test('a stage says why its attempts are in backoff: the newest error of those due first, and when that is', async ({
@@ -437,7 +437,8 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
   expect(await engine.rows('select pipeline, stage, kind from millrace.silences')).toEqual([
     { pipeline: 'flow', stage: 'one', kind: 'late' },
   ]);
-  const lines = async (query: Row) => (await operator.ask<{ lines: Row[] }>('journal', query)).lines.map((l) => l.verb);
+  const lines = async (query: Row) =>
+    (await operator.ask<{ entries: Row[] }>('journal', query)).entries.map((l) => l.verb);
   expect(await lines({ pipeline: 'flow' })).toEqual(['silence']);
   const run = Number((await engine.run(first)).id);
   expect(await lines({ run })).toEqual([]);

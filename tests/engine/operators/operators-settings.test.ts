@@ -142,7 +142,7 @@ test('what is set up is told by role: others’ rights to who acts on all pipeli
   await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
   expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { state: 'waiting' } }] });
   expect(await admin.ask('journal', { verb: 'test_channel' })).toMatchObject({
-    lines: [{ by: 'adam', reason: 'is anybody there', outcome: { channel: 'chat' } }],
+    entries: [{ by: 'adam', reason: 'is anybody there', outcome: { channel: 'chat' } }],
   });
 });
 

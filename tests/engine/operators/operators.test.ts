@@ -119,7 +119,7 @@ test('an operator sees and touches their own pipelines, and others are answered 
   });
 });
 
-test('a right that is taken away counts at the next call, and waits for a deed that is under way', async ({
+test('a right that is taken away counts at the next call, and waits for an action that is under way', async ({
   engine,
 }) => {
   await withDeadLetter(engine);
@@ -245,7 +245,7 @@ test('a whole number may be written with a decimal point', async ({ engine }) =>
   expect(await ask('run', `{"run": ${run}.0}`)).toMatchObject({ run });
   expect(await ask('runs', `{"runs": [${run}.0, ${run}1], "limit": 5.0}`)).toMatchObject({ runs: [{ run }] });
   expect(await ask('act', `{"verb": "retry", "run": ${run}.0}`)).toMatchObject({ run, status: 'running' });
-  expect(await ask('journal', `{"run": ${run}.0}`)).toMatchObject({ lines: [{ verb: 'retry' }] });
+  expect(await ask('journal', `{"run": ${run}.0}`)).toMatchObject({ entries: [{ verb: 'retry' }] });
   expect(await engine.refusal('select public.millrace_run($1)', [`{"run": ${run}.5}`], ada.client)).toMatchObject({
     code: 'MR002',
     message: `p_query.run is ${run}.5, but must be a whole number from 1 to 9007199254740991`,

@@ -70,7 +70,7 @@ const reads = {
   'search by key': `select public.millrace_search('{"text": "77"}')`,
   'search by trace': `select public.millrace_search(jsonb_build_object('text', gen_random_uuid()))`,
   'what a run has been through': 'select * from millrace.timeline(5000)',
-  'the stages of a run': 'select * from millrace.operations where run_id = 5000',
+  'the stages of a run': 'select * from millrace.stage_runs where run_id = 5000',
   overview: `select public.millrace_overview('{}')`,
   metrics: 'select public.millrace_metrics()',
   'runs by stage': `select public.millrace_runs('{"pipeline": "flow", "stage": "second"}')`,

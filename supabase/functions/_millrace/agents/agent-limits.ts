@@ -22,12 +22,12 @@ export function usedBy(turns: readonly Turn[]): Used {
   return { turns: usages.length, input: sum('input_tokens'), output: sum('output_tokens'), costUsd: sum('cost_usd') };
 }
 
-/** Returns the usage of one attempt and of its whole execution; null before the attempt's first turn. */
+/** Returns the usage of one attempt and of its whole stage run; null before the attempt's first turn. */
 export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | null {
   const own = turns.filter((turn) => turn.attempt === attempt);
   const last = own.findLast((turn) => turn.kind === 'model');
   if (!last) return null;
-  const [used, execution] = [usedBy(own), usedBy(turns)];
+  const [used, stageRun] = [usedBy(own), usedBy(turns)];
   const [read, written] = [cachedBy(own, 'cached_input_tokens'), cachedBy(own, 'cache_write_tokens')];
   return {
     model: last.usage.model,
@@ -40,9 +40,9 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     ...(own.some((turn) => turn.kind === 'model' && turn.usage.unreported) && { unreported: true }),
     ...(own.some((turn) => turn.kind === 'model' && turn.usage.unpriced) && { unpriced: true }),
     turns: used.turns,
-    execution_turns: execution.turns,
-    execution_tokens: (execution.input ?? 0) + (execution.output ?? 0),
-    execution_cost_usd: execution.costUsd,
+    stage_run_turns: stageRun.turns,
+    stage_run_tokens: (stageRun.input ?? 0) + (stageRun.output ?? 0),
+    stage_run_cost_usd: stageRun.costUsd,
   };
 }
 

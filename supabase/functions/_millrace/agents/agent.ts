@@ -10,7 +10,7 @@ import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { responseFault, usageOf } from '../model/read-answer.ts';
 import type { SettingsGroup } from '../settings.ts';
-import type { Execution } from '../stage/agent-checkpoints.ts';
+import type { StageRun } from '../stage/agent-checkpoints.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
 import {
   type AnswerCheck,
@@ -119,13 +119,13 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly agent: AgentOptions<Input, Output>,
     input: z.output<Input>,
     private readonly context: HandlerContext,
-    private readonly execution: Execution,
+    private readonly stageRun: StageRun,
   ) {
     this.model = agent.model ?? model;
     this.provider = this.model.provider(context.env);
-    checkMeasurable(execution.limits, this.provider, this.model.prices);
-    this.turns = [...execution.turns];
-    this.beganAt = Date.now() - execution.elapsedMs;
+    checkMeasurable(stageRun.limits, this.provider, this.model.prices);
+    this.turns = [...stageRun.turns];
+    this.beganAt = Date.now() - stageRun.elapsedMs;
     this.tools = agent.tools(input);
     const [first] = this.turns;
     // The entity's row may have changed since the conversation began.
@@ -140,7 +140,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   /** Whether the limits allow another turn: an answer that has been paid for is not thrown away for want of one. */
   mayGoOn(): boolean {
     try {
-      checkLimits(this.execution.limits, this.turns, Date.now() - this.beganAt);
+      checkLimits(this.stageRun.limits, this.turns, Date.now() - this.beganAt);
       return true;
     } catch (error) {
       if (error instanceof PermanentError) return false;
@@ -151,7 +151,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   /** Runs the next open call of a tool or, when there is none, asks the model; records what came of it. */
   async takeTurn(): Promise<void> {
     this.context.signal.throwIfAborted();
-    const { limits } = this.execution;
+    const { limits } = this.stageRun;
     const elapsedMs = Date.now() - this.beganAt;
     checkLimits(limits, this.turns, elapsedMs);
     const { signal, done } = ownSignal(
@@ -172,7 +172,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   private async call(call: Call, signal: AbortSignal): Promise<void> {
     const { env, traceId } = this.context;
     const seq = this.turns.length + 1;
-    // The attempt of the first turn names the execution.
+    // The attempt of the first turn names the stage run.
     const idempotencyKey = `${traceId}-${this.turns[0]?.attempt}-${seq}`;
     const outcome = await runTool(this.tools, call, { signal, env, idempotencyKey });
     await this.record({

@@ -6,7 +6,7 @@ import type { AlertMessage } from './alert-message.ts';
 import { emailBody, slackBody, webhookBody } from './render-message.ts';
 
 /** How receivers are reached. */
-export interface Reach {
+export interface DeliveryOptions {
   /** Hosts that may be reached wherever they are, and without TLS; others must be on the public internet. */
   allowed: Set<string>;
   /** How long one receiver may take to answer. */
@@ -40,12 +40,12 @@ const SHORTEST_SECRET = 4;
 const passing = [408, 409, 425, 429];
 
 /** Sends a message by its channel once, and says what came of it. Never throws. */
-export async function deliverMessage(message: AlertMessage, reach: Reach): Promise<Delivery> {
+export async function deliverMessage(message: AlertMessage, options: DeliveryOptions): Promise<Delivery> {
   const about = { message: message.message, try: message.try };
   try {
     const post = postOf(message);
-    await refusePrivate(post.url, reach);
-    return { ...about, ...(await send(post, reach)) };
+    await refusePrivate(post.url, options);
+    return { ...about, ...(await send(post, options)) };
   } catch (error) {
     if (error instanceof NotSent) return { ...about, ok: false, error: error.message, permanent: error.permanent };
     const known = classifyNetworkError(error);
@@ -53,7 +53,10 @@ export async function deliverMessage(message: AlertMessage, reach: Reach): Promi
   }
 }
 
-async function send({ url, headers, body }: Post, { timeoutMs }: Reach): Promise<Omit<Delivery, 'message' | 'try'>> {
+async function send(
+  { url, headers, body }: Post,
+  { timeoutMs }: DeliveryOptions,
+): Promise<Omit<Delivery, 'message' | 'try'>> {
   const signal = AbortSignal.timeout(timeoutMs);
   // A redirect is not followed: it might lead into a private network, and a signed message is for its receiver alone.
   const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
@@ -153,7 +156,7 @@ function urlOf(address: string, channel: string): URL {
   throw new NotSent(`The address of channel ${channel} is no web address: it must begin with https://.`, false);
 }
 
-async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: Reach): Promise<void> {
+async function refusePrivate(url: URL, { allowed, resolve = systemResolve }: DeliveryOptions): Promise<void> {
   const { host, allowed: isAllowed } = hostOf(url, allowed);
   if (isAllowed) return;
   if (url.protocol !== 'https:') {

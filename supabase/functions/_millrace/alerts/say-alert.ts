@@ -80,14 +80,14 @@ const timeInWords = (at: string) => `${new Date(at).toISOString().slice(11, 19)}
 export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: AlertFacts): string | undefined {
   if (value_now === undefined) return undefined;
   if (value_now === null) {
-    if (!over.under_since || !over.ends_at) return 'over by now';
-    return `no longer above its bound since ${timeInWords(over.under_since)}; it ends at ${timeInWords(over.ends_at)}`;
+    if (!over.below_since || !over.ends_at) return 'over by now';
+    return `no longer above its bound since ${timeInWords(over.below_since)}; it ends at ${timeInWords(over.ends_at)}`;
   }
   const inWords = isKind(kind) && kind !== 'engine' ? values[kind] : undefined;
   const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
   // The longest late run, and the times of a pause, are no news.
-  const isNews = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
-  const parts = [count, isNews ? detail_now : undefined].filter((part) => part !== undefined);
+  const isNew = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
+  const parts = [count, isNew ? detail_now : undefined].filter((part) => part !== undefined);
   return parts.length > 0 ? `now ${parts.join(', ')}` : undefined;
 }
 
@@ -118,12 +118,12 @@ export function sayAlert(facts: AlertFacts): string {
 }
 
 /** Says what is wrong, as when it was raised, and how an open alert stands now: `18 runs are ready at a of b, above 10, now 120`. */
-export const sayStanding = (facts: AlertFacts): string =>
+export const describeAlert = (facts: AlertFacts): string =>
   [sayAlert(facts), facts.resolved_at ? undefined : sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
 /** Says what is not well in one sentence. */
 export function sayFault({ kind, what, detail, alert }: HealthFault): string {
-  if (alert) return sayStanding(alert);
+  if (alert) return describeAlert(alert);
   return `${kind === 'finding' ? 'not so: ' : ''}${what}${detail ? `: ${detail}` : ''}`;
 }
 

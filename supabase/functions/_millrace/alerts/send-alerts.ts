@@ -8,7 +8,7 @@ import { refuse } from '../refuse.ts';
 import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
 import { alertMessage } from './alert-message.ts';
-import { deliverMessage, type Reach } from './deliver-message.ts';
+import { type DeliveryOptions, deliverMessage } from './deliver-message.ts';
 
 /** How long a receiver may take to answer before it is retried. */
 const ANSWER_TIME_MS = 10_000;
@@ -50,8 +50,8 @@ export function answerAlertsWakeUp(
       const { ALERT_ALLOW_HOSTS } = readSettings(alertSettings, env);
       const budget = createBudget(readSettings(workerSettings, env).WORKER_SECONDS);
       const engine = createEngine({ rpc: rpcFor(platform), retryUntil: () => budget.savesUntil, log });
-      const reach = { allowed: ALERT_ALLOW_HOSTS, timeoutMs: answerTimeMs };
-      background(sendUntilDone(engine, reach, budget));
+      const options = { allowed: ALERT_ALLOW_HOSTS, timeoutMs: answerTimeMs };
+      background(sendUntilDone(engine, options, budget));
       return Response.json({ status: 'sending' }, { status: 202 });
     } catch (error) {
       log.error(messageOf(error));
@@ -60,9 +60,9 @@ export function answerAlertsWakeUp(
   };
 }
 
-async function sendUntilDone(engine: Engine, reach: Reach, budget: Pick<Budget, 'fits'>): Promise<void> {
+async function sendUntilDone(engine: Engine, options: DeliveryOptions, budget: Pick<Budget, 'fits'>): Promise<void> {
   try {
-    await sendAlerts(engine, reach, budget);
+    await sendAlerts(engine, options, budget);
   } catch (error) {
     log.error('sending ended early, the next wake-up goes on', { error: messageOf(error) });
   }
@@ -71,13 +71,17 @@ async function sendUntilDone(engine: Engine, reach: Reach, budget: Pick<Budget, 
 /**
  * Takes the messages that are due, sends them and records each delivery, until no message is due or the time is used.
  */
-export async function sendAlerts(engine: Engine, reach: Reach, budget: Pick<Budget, 'fits'>): Promise<void> {
+export async function sendAlerts(
+  engine: Engine,
+  options: DeliveryOptions,
+  budget: Pick<Budget, 'fits'>,
+): Promise<void> {
   while (budget.fits(ROUND_TIME_MS)) {
     const { messages } = await engine.takeMessages();
     if (messages.length === 0) return;
     await Promise.all(
       messages.map(async (message) => {
-        const delivery = await deliverMessage(alertMessage(message), reach);
+        const delivery = await deliverMessage(alertMessage(message), options);
         const { channel, webhook_id } = message;
         if (delivery.ok) log.info('a message about alerts was delivered', { channel, webhook_id });
         else log.warn('a message about alerts was not delivered', { channel, webhook_id, error: delivery.error });

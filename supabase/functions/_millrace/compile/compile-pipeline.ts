@@ -6,7 +6,7 @@ import {
   pipelineSchema,
   type StageDefinition,
 } from '../define/definition-schema.ts';
-import { placesOf } from '../define/stage-defaults.ts';
+import { slotsOf } from '../define/stage-defaults.ts';
 import { alertRows } from './alert-rows.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { checkAlerts, checkGraph } from './definition-checks.ts';
@@ -19,7 +19,7 @@ import { checkStatus } from './status-checks.ts';
 import { landingOf } from './status-landings.ts';
 import { statusMoves } from './status-moves.ts';
 import { shownStages } from './status-path.ts';
-import { type StatusDefinition, statusValues, valuesByPlace } from './status-values.ts';
+import { type StatusDefinition, statusValues, valuesByPosition } from './status-values.ts';
 
 /** Which compiler a definition is from. It rises whenever what the compiler checks or writes changes, here and in the engine. */
 export const compiler = 1;
@@ -75,7 +75,7 @@ function statusRows(status: StatusDefinition, stages: PipelineOptions['stages'],
   const shown = shownStages(status, stages, order);
   const landing = landingOf(status, shown);
   const values = statusValues(status, stages, order).map((row) => ({ ...row, ...landing(row.value) }));
-  return { values, moves: statusMoves(status, shown), places: valuesByPlace(status, stages) };
+  return { values, moves: statusMoves(status, shown), positions: valuesByPosition(status, stages) };
 }
 
 /** Adds the digest of its content to a compiled definition: the database refuses rows that were changed afterwards. */
@@ -110,7 +110,7 @@ function withPlaces(stages: Record<string, StageDefinition>): Record<string, Sta
             'for which the engine chooses both, or give these two alone.',
         );
       }
-      return [name, { ...stage, ...placesOf(stage) }];
+      return [name, { ...stage, ...slotsOf(stage) }];
     }),
   );
 }

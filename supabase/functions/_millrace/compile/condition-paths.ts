@@ -15,10 +15,10 @@ export function pathsOf(condition: string): { paths: string[][]; inBrackets: str
 }
 
 /** The names that stand behind dots from here on; what is called, such as `.size()`, is no name. */
-function namesFrom(found: string[], place: number): string[] {
-  const name = found[place + 1];
-  if (found[place] !== '.' || !name || !/^[^*]/.test(name) || found[place + 2] === '(') return [];
-  return [unquoted(name), ...namesFrom(found, place + 2)];
+function namesFrom(found: string[], position: number): string[] {
+  const name = found[position + 1];
+  if (found[position] !== '.' || !name || !/^[^*]/.test(name) || found[position + 2] === '(') return [];
+  return [unquoted(name), ...namesFrom(found, position + 2)];
 }
 
 /** A name as Postgres reads it; it may spell a letter as in JSON, quoted or not. */

@@ -56,22 +56,22 @@ function checkTimeout(name: string, stage: StageDefinition): void {
 
 function checkNeeds(pipeline: string, name: string, stages: Stages): void {
   const needs = stages[name]?.needs ?? [];
-  for (const [place, need] of needs.entries()) {
+  for (const [position, need] of needs.entries()) {
     if (!stages[need]) {
       const others = Object.keys(stages).filter((other) => other !== name);
       const remedy = others.length > 0 ? `name one of ${others.join(', ')}` : 'there is no other stage';
       throw new Error(`stages.${name}.needs names ${need}, which pipeline ${pipeline} does not have: ${remedy}.`);
     }
-    if (needs.indexOf(need) < place) throw new Error(`stages.${name}.needs names ${need} twice: name it once.`);
+    if (needs.indexOf(need) < position) throw new Error(`stages.${name}.needs names ${need} twice: name it once.`);
   }
 }
 
 function checkThresholds(pipeline: string, name: string, stages: Stages): void {
-  for (const [place, { map }] of (stages[name]?.after ?? []).entries()) {
+  for (const [position, { map }] of (stages[name]?.after ?? []).entries()) {
     const kind = stages[map]?.kind;
     if (kind === 'map') continue;
     const found = kind ? `is of kind ${kind}` : `pipeline ${pipeline} does not have`;
-    throw new Error(`stages.${name}.after.${place}.map names ${map}, which ${found}: name a stage of kind map.`);
+    throw new Error(`stages.${name}.after.${position}.map names ${map}, which ${found}: name a stage of kind map.`);
   }
 }
 
@@ -160,7 +160,7 @@ function checkShared(name: string, stage: StageDefinition): void {
       `stages.${name}.whenSpent is bypass, but limits.shared names no limit with a budget: name one, or leave it out.`,
     );
   }
-  const twice = shared.find((limit, place) => shared.indexOf(limit) < place);
+  const twice = shared.find((limit, position) => shared.indexOf(limit) < position);
   if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }
 
@@ -168,9 +168,9 @@ function checkShared(name: string, stage: StageDefinition): void {
 function checkBackPressure(name: string, stage: StageDefinition, stages: Stages): void {
   const given = 'limits' in stage ? stage.limits?.backPressure : undefined;
   const targets = Array.isArray(given) ? given.map((one) => one.stage) : given ? [given.stage] : [];
-  for (const [place, target] of targets.entries()) {
-    const field = `stages.${name}.limits.backPressure.${Array.isArray(given) ? `${place}.` : ''}stage`;
-    if (targets.indexOf(target) < place) {
+  for (const [position, target] of targets.entries()) {
+    const field = `stages.${name}.limits.backPressure.${Array.isArray(given) ? `${position}.` : ''}stage`;
+    if (targets.indexOf(target) < position) {
       throw new Error(
         `${field} is "${target}", but must be a stage that is named once. Leave the one with the larger backlog out.`,
       );

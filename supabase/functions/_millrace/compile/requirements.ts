@@ -231,6 +231,6 @@ function patternsIn(schema: unknown, field: string): Requirements['patterns'] {
       patternsIn(inner, `${field}.properties.${key}`),
     ),
     ...patternsIn(items, `${field}.items`),
-    ...((anyOf ?? []) as unknown[]).flatMap((inner, place) => patternsIn(inner, `${field}.anyOf.${place}`)),
+    ...((anyOf ?? []) as unknown[]).flatMap((inner, position) => patternsIn(inner, `${field}.anyOf.${position}`)),
   ];
 }

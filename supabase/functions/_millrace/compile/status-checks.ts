@@ -23,7 +23,7 @@ function refuse(field: string, found: string, remedy: string): never {
 
 /** Checks that the stages are a chain and each says what it shows. */
 function checkChain(order: string[], stages: Stages): void {
-  for (const [place, name] of order.entries()) {
+  for (const [position, name] of order.entries()) {
     const stage = stages[name];
     if (!('shows' in (stage ?? {})) || !(stage as { shows?: unknown }).shows) {
       throw new Error(
@@ -31,7 +31,7 @@ function checkChain(order: string[], stages: Stages): void {
           'completed, as asked for a manual stage, as queued and completed for a gate.',
       );
     }
-    const before = order[place - 1];
+    const before = order[position - 1];
     if (before === undefined || stagesBefore(stage).includes(before)) continue;
     throw new Error(
       `The stages are no chain: ${before} and ${name} may be under way at once, and one column shows one stage. Let ${name} need ` +
@@ -44,15 +44,15 @@ function checkChain(order: string[], stages: Stages): void {
 function checkLayers(order: string[], { layers }: StatusDefinition): void {
   for (const [name, { stages }] of Object.entries(layers)) {
     const field = `.layers.${name}`;
-    const places = stages.map((stage) => order.indexOf(stage));
+    const positions = stages.map((stage) => order.indexOf(stage));
     const other = Object.entries(layers).find(
       ([one, layer]) => one !== name && layer.stages.some((s) => stages.includes(s)),
     );
-    if (places.includes(-1)) {
+    if (positions.includes(-1)) {
       refuse(field, 'it names a stage that this pipeline does not have', `Stages are: ${order.join(', ')}.`);
     } else if (other) {
       refuse(field, `it shares a stage with layer ${other[0]}`, 'Put each stage into one layer.');
-    } else if (Math.max(...places) - Math.min(...places) + 1 > stages.length) {
+    } else if (Math.max(...positions) - Math.min(...positions) + 1 > stages.length) {
       refuse(field, `its stages ${stages.join(', ')} do not stand together`, `The chain is ${order.join(', ')}.`);
     }
   }
@@ -61,7 +61,7 @@ function checkLayers(order: string[], { layers }: StatusDefinition): void {
 /** Checks that each value is listed once. */
 function checkListed({ values }: StatusDefinition): void {
   const listed = Object.values(values).flatMap((category) => Object.keys(category));
-  const twice = listed.find((value, place) => listed.indexOf(value) < place);
+  const twice = listed.find((value, position) => listed.indexOf(value) < position);
   if (twice !== undefined) {
     refuse('.values', `${twice} is listed twice`, 'List each value once, as the column shows it.');
   }
@@ -70,18 +70,18 @@ function checkListed({ values }: StatusDefinition): void {
 /** Checks that each value that is shown is listed, and stands for one place. */
 function checkPlaces(status: StatusDefinition, stages: Stages): void {
   const listed = Object.values(status.values).flatMap((category) => Object.keys(category));
-  for (const [value, places] of valuesUsed(status, stages)) {
-    const [place, other] = [...places].sort();
+  for (const [value, positions] of valuesUsed(status, stages)) {
+    const [position, other] = [...positions].sort();
     if (!listed.includes(value)) {
       refuse(
         '.values',
-        `${value}, which ${place} shows, is not listed`,
+        `${value}, which ${position} shows, is not listed`,
         'List it with a name and a description under a category.',
       );
     } else if (other !== undefined && !status.shared.map(String).includes(value)) {
       refuse(
         '',
-        `${value} stands for ${place} and for ${other}`,
+        `${value} stands for ${position} and for ${other}`,
         'Give each a value of its own, or list it in entity.status.shared where both are meant.',
       );
     }
@@ -92,12 +92,12 @@ function checkPlaces(status: StatusDefinition, stages: Stages): void {
 function checkQuestions(stages: Stages): void {
   for (const [name, { kind, ...stage }] of Object.entries(stages)) {
     if (kind !== 'manual' || !('shows' in stage) || !stage.shows || !('asked' in stage.shows)) continue;
-    const { answers, stepMoves } = stage.shows;
-    const named = [...Object.values(answers).flatMap(({ from }) => from), ...stepMoves.flat()].map(String);
+    const { answers, interimMoves } = stage.shows;
+    const named = [...Object.values(answers).flatMap(({ from }) => from), ...interimMoves.flat()].map(String);
     const wrong = named.find((value) => !liveValues(stage.shows).includes(value));
     if (wrong === undefined) continue;
     throw new Error(
-      `stages.${name}.shows moves from or to ${wrong}, which is neither asked nor one of its steps: list it in shows.steps, or ` +
+      `stages.${name}.shows moves from or to ${wrong}, which is neither asked nor one of its interim values: list it in shows.interim, or ` +
         'correct it.',
     );
   }

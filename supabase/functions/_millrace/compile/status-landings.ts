@@ -24,15 +24,17 @@ export function landingOf(status: StatusDefinition, stages: ShownStage[]): (valu
   });
   const kept = new Set([...rests.map(({ value }) => value), ...stages.map(({ enter }) => enter)]);
   return (value) => {
-    const places = kept.has(value) ? [] : stages.filter((s) => [...s.live, s.completed, s.leave].includes(value));
+    const positions = kept.has(value) ? [] : stages.filter((s) => [...s.live, s.completed, s.leave].includes(value));
     const rank = (s: ShownStage) => [s.enter === undefined, s.ready !== value].map(Number).join('');
-    const [at] = places.sort((one, other) => Number(rank(one)) - Number(rank(other)) || one.place - other.place);
+    const [at] = positions.sort(
+      (one, other) => Number(rank(one)) - Number(rank(other)) || one.position - other.position,
+    );
     const lands = at?.enter ?? at?.ready ?? value;
     const reached = stages.flatMap((s) => {
-      if ([s.ready, s.enter, ...s.live].includes(lands)) return [s.place];
-      return [s.completed, s.leave].includes(lands) ? [s.place + 1] : [];
+      if ([s.ready, s.enter, ...s.live].includes(lands)) return [s.position];
+      return [s.completed, s.leave].includes(lands) ? [s.position + 1] : [];
     });
-    const before = stages.filter((s) => s.given && reached.length > 0 && s.place < Math.min(...reached));
+    const before = stages.filter((s) => s.given && reached.length > 0 && s.position < Math.min(...reached));
     return {
       ...(lands !== value && { lands }),
       ...(at && at.enter === undefined && { begins: at.name }),

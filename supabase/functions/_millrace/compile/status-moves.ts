@@ -41,7 +41,7 @@ const pairOf = ({ from, to }: Pick<Move, 'from' | 'to'>) => JSON.stringify([from
 
 /** Whether a run may come from one stage to another with nothing done between. */
 const mayPass = (stages: ShownStage[], after: number, before: number) =>
-  stages.every(({ place, maySkip }) => place <= after || place >= before || maySkip);
+  stages.every(({ position, maySkip }) => position <= after || position >= before || maySkip);
 
 /** The engine's moves within a stage, and from one to another, where stages between may be left out and the run may end. */
 function movesOfEngine(status: StatusDefinition, stages: ShownStage[]): Move[] {
@@ -88,7 +88,7 @@ const begins = (at: ShownStage): Target => ({ value: at.ready, phase: at.manual 
 /** From a stage that is done to the one that is next. */
 function onward(stages: ShownStage[], i: ShownStage): Target[] {
   return stages
-    .filter((j) => j.place > i.place && mayPass(stages, i.place, j.place))
+    .filter((j) => j.position > i.position && mayPass(stages, i.position, j.position))
     .flatMap((j) => i.done.map((done) => ({ ...begins(j), done: i, via: i.manual ? done : undefined })))
     .flatMap((target) => i.live.map((was) => ({ ...target, was })));
 }
@@ -96,10 +96,10 @@ function onward(stages: ShownStage[], i: ShownStage): Target[] {
 /** From the gate of a layer where a row waits, and from a stage that the run goes on without. */
 function aside(stages: ShownStage[], i: ShownStage): Target[] {
   return stages.flatMap((j) => {
-    if (!mayPass(stages, i.place, j.place)) return [];
-    const gate = j === i || (j.place > i.place && i.maySkip) ? [i.enter] : [];
-    const failed = i.mayFail && j.place > i.place ? i.live : [];
-    const back = i.mayFail && j.place < i.place ? i.live : [];
+    if (!mayPass(stages, i.position, j.position)) return [];
+    const gate = j === i || (j.position > i.position && i.maySkip) ? [i.enter] : [];
+    const failed = i.mayFail && j.position > i.position ? i.live : [];
+    const back = i.mayFail && j.position < i.position ? i.live : [];
     return [
       ...[...gate, ...failed].filter((was) => was !== undefined).map((was) => ({ ...begins(j), was })),
       ...back.flatMap((was) => j.done.map((value): Target => ({ was, value, phase: 'queued', at: i }))),
@@ -115,10 +115,10 @@ function aside(stages: ShownStage[], i: ShownStage): Target[] {
  */
 function nothingDone(stages: ShownStage[]): { value: string | undefined; before: ShownStage[] } {
   const last = stages.findLast(({ demanded }) => !demanded) ?? stages.at(-1);
-  const end = last?.place ?? 0;
+  const end = last?.position ?? 0;
   return {
     value: last?.completed ?? last?.ready,
-    before: stages.filter(({ place }) => place <= end && mayPass(stages, place, end + 1)),
+    before: stages.filter(({ position }) => position <= end && mayPass(stages, position, end + 1)),
   };
 }
 
@@ -137,7 +137,7 @@ export function restingValues(status: StatusDefinition, stages: ShownStage[]): R
       ...until.live.map((value) => ({ value, live: until, until })),
       ...until.done
         .filter((value) => value !== undefined)
-        .filter(() => stages.every((l) => l.place <= until.place || l.maySkip || l.demanded))
+        .filter(() => stages.every((l) => l.position <= until.position || l.maySkip || l.demanded))
         .map((value): Rest => ({ value, until, done: true })),
       ...[...until.failed, String(status.failed), ...until.ends].map((value) => ({ value, until })),
     ]),
@@ -157,8 +157,10 @@ function keptValues(stages: ShownStage[]): { value: string; stage: ShownStage }[
       .map((value) => ({ s, value: value as string })),
   );
   return kept
-    .filter(({ s }) => !stages.some((q) => q.place > s.place && asked(q)))
-    .flatMap(({ s, value }) => stages.filter((b) => b.place > s.place && !b.manual).map((stage) => ({ value, stage })));
+    .filter(({ s }) => !stages.some((q) => q.position > s.position && asked(q)))
+    .flatMap(({ s, value }) =>
+      stages.filter((b) => b.position > s.position && !b.manual).map((stage) => ({ value, stage })),
+    );
 }
 
 /** The engine's moves after a person's call: any stage may be started, and work be cancelled or left out. */
@@ -177,7 +179,7 @@ function movesOfCalls(status: StatusDefinition, stages: ShownStage[]): Move[] {
     ...s.live.map((from) => move(from, String(status.failed), 'cancel')),
     ...(before.includes(s) ? s.live.map((from) => move(from, nothing, 'skip')) : []),
     ...known
-      .filter((from) => !stages.some((b) => b.place <= s.place && b.live.includes(from)))
+      .filter((from) => !stages.some((b) => b.position <= s.position && b.live.includes(from)))
       .flatMap((from) => s.done.map((to) => move(from, to, 'skip'))),
     ...keptValues(stages)
       .filter(({ stage }) => stage === s)
@@ -199,12 +201,12 @@ function movesOfPeople(status: StatusDefinition, stages: ShownStage[]): Move[] {
   const begun = gates.flatMap((g) => [
     move(undefined, g.enter as string, 'enter', g),
     ...stages
-      .filter((s) => !s.demanded && mayPass(stages, g.place - 1, s.place))
+      .filter((s) => !s.demanded && mayPass(stages, g.position - 1, s.position))
       .map((s) => move(g.enter, s.ready, 'start', s)),
   ]);
   const restarted = rests.flatMap((r) =>
     stages
-      .filter((s) => s.place <= r.until.place || (r.done && s.onDemand))
+      .filter((s) => s.position <= r.until.position || (r.done && s.onDemand))
       .filter((s) => !closed.includes(r.value) || (r.done && s.onDemand))
       .map((s) => move(r.value, s.ready, 'start', s, r.live)),
   );
@@ -222,7 +224,7 @@ type MakeMove = (from: string | undefined, to: string, means: string, stage?: Sh
 function movesOfQuestion(s: ShownStage, rests: Rest[], move: MakeMove): Move[] {
   const done = rests.filter((r) => r.done && !(r.value in s.answers));
   return [
-    ...s.stepMoves.map(([from, to]) => move(String(from), String(to), 'step', s, s)),
+    ...s.interimMoves.map(([from, to]) => move(String(from), String(to), 'interim', s, s)),
     ...Object.entries(s.answers).flatMap(([to, { from }]) =>
       from.map((value) => move(String(value), to, 'answer', s, s)),
     ),
@@ -239,7 +241,7 @@ function declaredMoves(status: StatusDefinition, stages: ShownStage[], gates: Sh
     if (began.length > 0) return began.map((stage) => move(String(from), to, 'start', stage));
     return to === String(status.failed) ? [move(String(from), to, 'give_up')] : [];
   });
-  const entered = status.entries.map((value) => move(undefined, String(value), 'step'));
+  const entered = status.entries.map((value) => move(undefined, String(value), 'interim'));
   return [...declared, ...entered].map((one) => ({ ...one, declared: true }));
 }
 
@@ -247,8 +249,8 @@ function declaredMoves(status: StatusDefinition, stages: ShownStage[], gates: Sh
 function draw({ drawn }: StatusDefinition, moves: Move[]): void {
   const ranks = ['person', 'engine', 'call'];
   for (const chain of drawn) {
-    for (const [place, to] of chain.slice(1).entries()) {
-      const from = chain[place];
+    for (const [position, to] of chain.slice(1).entries()) {
+      const from = chain[position];
       const pair = pairOf({ from: from === null ? undefined : String(from), to: String(to) });
       const alike = moves.filter((move) => pairOf(move) === pair);
       alike.sort((one, other) => ranks.indexOf(one.by) - ranks.indexOf(other.by) || (one.means > other.means ? -1 : 1));

@@ -7,7 +7,7 @@ type Named = 'queued' | 'backoff' | 'started' | 'asked' | 'completed' | 'layer' 
 /** A stage with the values that it shows, each as text, and whether a run may go on without it. */
 export interface ShownStage extends Partial<Record<Named, string>> {
   name: string;
-  place: number;
+  position: number;
   /** The value at which it may begin. */
   ready: string;
   live: string[];
@@ -16,7 +16,7 @@ export interface ShownStage extends Partial<Record<Named, string>> {
   failed: string[];
   ends: string[];
   answers: Record<string, { from: unknown[] }>;
-  stepMoves: unknown[][];
+  interimMoves: unknown[][];
   discards: boolean;
   manual: boolean;
   onDemand: boolean;
@@ -34,26 +34,26 @@ export function shownStages(
   order: string[],
 ): ShownStage[] {
   const later = stagesAfter(stages);
-  return order.map((name, place) => {
+  return order.map((name, position) => {
     const stage = stages[name] as StageDefinition;
     const shows = showsInLayer(status, name, showsOf(stage)) as Record<string, never>;
     const scalars = Object.entries(shows).filter(([, value]) => ['string', 'number'].includes(typeof value));
     const named: Partial<Record<Named, string>> = Object.fromEntries(scalars.map(([key, value]) => [key, `${value}`]));
-    const { failed = {}, answers = {}, stepMoves = [], discard } = shows;
+    const { failed = {}, answers = {}, interimMoves = [], discard } = shows;
     const manual = stage.kind === 'manual';
     const onDemand = stage.onDemand === true;
     const mayFail = 'onFailure' in stage && stage.onFailure === 'continue';
     return {
       ...named,
       name,
-      place,
+      position,
       ready: named.queued ?? named.asked ?? '',
       live: liveValues(shows),
       done: [...(manual ? Object.keys(answers) : []), named.completed],
       failed: Object.values(failed).map(String),
       ends: Object.keys(('ends' in stage && stage.ends) || {}).map((end) => String(status.ends[end])),
       answers,
-      stepMoves,
+      interimMoves,
       discards: discard === true,
       manual,
       onDemand,

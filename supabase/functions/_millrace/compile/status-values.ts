@@ -13,8 +13,10 @@ export const showsOf = (stage: StageDefinition | undefined): Shows =>
 
 /** The values that a stage shows while it is under way. */
 export function liveValues(shows: Shows): string[] {
-  const { queued, backoff, started, asked, steps = [] } = shows ?? {};
-  return [queued, backoff, started, asked, ...(steps as unknown[])].filter((value) => value !== undefined).map(String);
+  const { queued, backoff, started, asked, interim = [] } = shows ?? {};
+  return [queued, backoff, started, asked, ...(interim as unknown[])]
+    .filter((value) => value !== undefined)
+    .map(String);
 }
 
 const failures = (shows: Shows) => Object.values((shows?.failed ?? {}) as object).map(String);
@@ -26,9 +28,9 @@ const answersOf = (shows: Shows) => Object.keys((shows?.answers ?? {}) as object
  */
 export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string, Set<string>> {
   const used = new Map<string, Set<string>>();
-  const use = (place: string, values: unknown[]) => {
+  const use = (position: string, values: unknown[]) => {
     for (const value of values.filter((one) => one !== undefined).map(String)) {
-      used.set(value, (used.get(value) ?? new Set()).add(place));
+      used.set(value, (used.get(value) ?? new Set()).add(position));
     }
   };
   const ends = Object.values(status.ends).map(String);
@@ -45,16 +47,16 @@ export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string
 }
 
 /** By place, the value that a definition shows there, so that one that changes can be told from the former. */
-export function valuesByPlace({ failed, ends, layers }: StatusDefinition, stages: Stages): Record<string, string> {
+export function valuesByPosition({ failed, ends, layers }: StatusDefinition, stages: Stages): Record<string, string> {
   const ofStage = ([name, stage]: [string, StageDefinition]) => {
-    const { failed = {}, steps = [], answers = {}, ...shows } = (showsOf(stage) ?? {}) as Record<string, object>;
-    const places = [
-      ...['queued', 'backoff', 'started', 'completed', 'asked'].map((place) => [place, shows[place]]),
+    const { failed = {}, interim = [], answers = {}, ...shows } = (showsOf(stage) ?? {}) as Record<string, object>;
+    const positions = [
+      ...['queued', 'backoff', 'started', 'completed', 'asked'].map((position) => [position, shows[position]]),
       ...Object.entries(failed).map(([code, value]) => [`failed ${code}`, value]),
-      ...Object.entries(steps).map(([at, value]) => [`step ${at}`, value]),
+      ...Object.entries(interim).map(([at, value]) => [`interim ${at}`, value]),
       ...Object.entries(answers).map(([value, { decision }]) => [`answer ${canonicalJson(decision)}`, value]),
     ];
-    return places.map(([place, value]) => [`${name} ${place}`, value]);
+    return positions.map(([position, value]) => [`${name} ${position}`, value]);
   };
   const all = [
     ...Object.entries(stages).flatMap(ofStage),
@@ -66,7 +68,7 @@ export function valuesByPlace({ failed, ends, layers }: StatusDefinition, stages
     ]),
   ];
   const shown = all.filter(([, value]) => value !== undefined && value !== null);
-  return Object.fromEntries(shown.map(([place, value]) => [place, String(value)]));
+  return Object.fromEntries(shown.map(([position, value]) => [position, String(value)]));
 }
 
 /** One value as millrace.status_values holds it. */
@@ -91,11 +93,11 @@ export function statusValues(status: StatusDefinition, stages: Stages, order: st
     ...ends,
     ...order.flatMap((name) => failures(showsOf(stages[name]))),
   ]);
-  const place = (value: string) => (passed.includes(value) ? passed.indexOf(value) : passed.length);
+  const position = (value: string) => (passed.includes(value) ? passed.indexOf(value) : passed.length);
   const listed = Object.entries(status.values).flatMap(([category, values]) =>
     Object.entries(values).map(([value, texts]) => ({ value, texts, category })),
   );
-  listed.sort((one, other) => place(one.value) - place(other.value) || byLength(one.value, other.value));
+  listed.sort((one, other) => position(one.value) - position(other.value) || byLength(one.value, other.value));
   return listed.map(({ value, texts, category }, at) => ({
     value,
     name: (texts.length > 1 && texts[0]) || value,
@@ -113,12 +115,12 @@ function passedValues(status: StatusDefinition, stages: Stages, order: string[])
   const ends = Object.values(status.ends).map(String);
   const layerOf = (stage: string | undefined) =>
     Object.keys(status.layers).find((name) => stage !== undefined && status.layers[name]?.stages.includes(stage));
-  const values = order.flatMap((name, place) => {
+  const values = order.flatMap((name, position) => {
     const shows = showsOf(stages[name]);
     const layer = layerOf(name);
     const { enter, leave } = (layer !== undefined && status.layers[layer]) || {};
-    const opens = place === 0 || layer !== layerOf(order[place - 1]);
-    const closes = place === order.length - 1 || layer !== layerOf(order[place + 1]);
+    const opens = position === 0 || layer !== layerOf(order[position - 1]);
+    const closes = position === order.length - 1 || layer !== layerOf(order[position + 1]);
     return [
       opens ? enter : undefined,
       ...liveValues(shows),

@@ -75,7 +75,8 @@ function checkSchema(schema: unknown, path: string[]): void {
   for (const [key, inner] of Object.entries((schema.properties ?? {}) as object))
     checkSchema(inner, [...path, 'properties', key]);
   if (items !== undefined) checkSchema(items, [...path, 'items']);
-  if (Array.isArray(anyOf)) anyOf.forEach((inner, place) => void checkSchema(inner, [...path, 'anyOf', `${place}`]));
+  if (Array.isArray(anyOf))
+    anyOf.forEach((inner, position) => void checkSchema(inner, [...path, 'anyOf', `${position}`]));
 }
 
 type Refuse = (keyword: string, message: string) => never;

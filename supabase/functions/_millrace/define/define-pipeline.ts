@@ -1,5 +1,5 @@
 import type { PipelineInput, StageInput, WorkedStageInput } from './definition-schema.ts';
-import { placesOf, resultLimitBytes, timeoutSeconds } from './stage-defaults.ts';
+import { resultLimitBytes, slotsOf, timeoutSeconds } from './stage-defaults.ts';
 
 /** A stage that an Edge Function runs, with what its worker needs to know. */
 export type WorkedStage = WorkedStageInput & { timeoutSeconds: number; resultLimitBytes: number };
@@ -55,7 +55,7 @@ export function definePipeline<Input extends PipelineInput>(
         timeoutSeconds: found.timeoutSeconds ?? timeoutSeconds,
         resultLimitBytes: found.resultLimitBytes ?? resultLimitBytes,
       };
-      return { ...found, ...bounds, ...placesOf(found) };
+      return { ...found, ...bounds, ...slotsOf(found) };
     },
   };
 }

@@ -222,8 +222,8 @@ const showsManual = z
   .strictObject({
     asked: value,
     /** Values that a person may write between question and answer. */
-    steps: z.array(value).default([]),
-    stepMoves: z.array(pair).default([]),
+    interim: z.array(value).default([]),
+    interimMoves: z.array(pair).default([]),
     /** Values that answer the question; `from` names the values at which a person may write each. */
     answers: z
       .record(

@@ -6,14 +6,14 @@ const concurrency = 50;
 const batchSize = 10;
 const maxWorkers = 2;
 
-interface Places {
+interface Slots {
   concurrency?: number | undefined;
   batchSize?: number | undefined;
   maxWorkers?: number | undefined;
 }
 
 /** How many rows of a stage are in work at once: the number of its places, or batch and workers where one of them is given. */
-export function placesOf(given: Places): Places {
+export function slotsOf(given: Slots): Slots {
   const byHand = given.batchSize !== undefined || given.maxWorkers !== undefined;
   if (byHand) return { batchSize: given.batchSize ?? batchSize, maxWorkers: given.maxWorkers ?? maxWorkers };
   return { concurrency: given.concurrency ?? concurrency };

@@ -23,7 +23,7 @@ export interface AlertFacts {
   value_now?: number | null | undefined;
   detail_now?: string | null | undefined;
   /** Since when the rule is no longer above its bound, and when the alert ends if that stays so. */
-  under_since?: string | null | undefined;
+  below_since?: string | null | undefined;
   ends_at?: string | null | undefined;
   /** When the alert ended. */
   resolved_at?: string | null | undefined;
@@ -49,7 +49,7 @@ const event = z.looseObject({
   resolved_at: z.string().nullish(),
   value_now: z.number().nullish(),
   detail_now: z.string().nullish(),
-  under_since: z.string().nullish(),
+  below_since: z.string().nullish(),
   ends_at: z.string().nullish(),
   playbook: z.string().nullish(),
 });

@@ -130,7 +130,7 @@ type Call = <S extends z.ZodType, N extends keyof EngineFunctions>(
 ) => Promise<z.output<S>>;
 
 /** Returns an answer, after starting the sweep where the answer says that it is late. */
-type Heed = <A extends { sweep_due: boolean }>(answer: A) => A;
+type SweepIfDue = <A extends { sweep_due: boolean }>(answer: A) => A;
 
 interface EngineOptions {
   rpc: Rpc;
@@ -148,11 +148,16 @@ interface EngineOptions {
 export function createEngine(options: EngineOptions): Engine {
   const call = createCall(options);
   const sweepWhenDue = createSweeper(() => call(contract.sweepAnswer, 'millrace_sweep', {}, true), options.log);
-  const heed: Heed = (answer) => {
+  const sweepIfDue: SweepIfDue = (answer) => {
     sweepWhenDue(answer);
     return answer;
   };
-  return { ...workerCalls(call, heed), ...attemptCalls(call), ...jobCalls(call, heed), ...watchCalls(call) };
+  return {
+    ...workerCalls(call, sweepIfDue),
+    ...attemptCalls(call),
+    ...jobCalls(call, sweepIfDue),
+    ...watchCalls(call),
+  };
 }
 
 function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
@@ -182,17 +187,17 @@ function claimLess(choose: ((limit: number) => number) | undefined) {
 /** Calls of a worker for all its attempts at once. */
 function workerCalls(
   call: Call,
-  heed: Heed,
+  sweepIfDue: SweepIfDue,
 ): Pick<Engine, 'claim' | 'complete' | 'renew' | 'leave' | 'wake' | 'collectChildren'> {
   return {
     claim({ pipeline, stage, worker, host, seq, limit, afterTimeout }) {
       const who = { p_pipeline: pipeline, p_stage: stage, p_worker: worker, p_host: host };
       const args = { ...who, p_seq: seq, p_limit: limit };
-      return call(contract.claimAnswer, 'millrace_claim', args, false, claimLess(afterTimeout)).then(heed);
+      return call(contract.claimAnswer, 'millrace_claim', args, false, claimLess(afterTimeout)).then(sweepIfDue);
     },
     complete({ worker, seq, items, limit, goodbye, afterTimeout }) {
       const args = { p_worker: worker, p_seq: seq, p_items: items, p_limit: limit, p_goodbye: goodbye };
-      return call(contract.completeAnswer, 'millrace_complete', args, false, claimLess(afterTimeout)).then(heed);
+      return call(contract.completeAnswer, 'millrace_complete', args, false, claimLess(afterTimeout)).then(sweepIfDue);
     },
     renew: (worker, attempts) =>
       call(contract.renewAnswer, 'millrace_renew', { p_worker: worker, p_attempts: attempts }, true),
@@ -223,7 +228,10 @@ function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'
 }
 
 /** Calls of the function millrace and the stages' functions about jobs at external services. */
-function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
+function jobCalls(
+  call: Call,
+  sweepIfDue: SweepIfDue,
+): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
   return {
     poll: (limit, pollMs) =>
       call(contract.pollAnswer, 'millrace_poll', {
@@ -233,7 +241,7 @@ function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'n
     noteJobs: (jobs) => call(contract.noteJobsAnswer, 'millrace_note_jobs', { p_jobs: jobs }, true),
     noteFaults: (faults) => call(contract.noteFaultsAnswer, 'millrace_note_faults', { p_faults: faults }, true),
     jobOwner: (job) => call(contract.jobOwnerAnswer, 'millrace_job_owner', { p_job: job }),
-    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(heed),
+    resume: (items) => call(contract.resumeAnswer, 'millrace_resume', { p_items: items }).then(sweepIfDue),
   };
 }
 

@@ -17,8 +17,8 @@ const item = z.object({
   needs: z.record(z.string(), z.unknown()),
   retry_count: z.number(),
   submission: z.number(),
-  /** The first attempt of this execution of the stage: retries go on from it, a reset begins another. */
-  execution: z.number(),
+  /** The first attempt of this stage run of the stage: retries go on from it, a reset begins another. */
+  stage_run: z.number(),
   isolated: z.boolean(),
   /** Why the engine hands out neither row nor results. The worker reports it as a permanent failure and runs no handler. */
   failure: z.object({ code: z.string(), message: z.string() }).nullish(),
@@ -228,11 +228,11 @@ export interface Usage {
   batch?: boolean;
   /** The answer is a former answer: no model was asked. */
   cached?: boolean;
-  /** Of an agent: how often this attempt asked the model, and the usage of all attempts of its execution. */
+  /** Of an agent: how often this attempt asked the model, and the usage of all attempts of its stage run. */
   turns?: number;
-  execution_turns?: number;
-  execution_tokens?: number;
-  execution_cost_usd?: number | null;
+  stage_run_turns?: number;
+  stage_run_tokens?: number;
+  stage_run_cost_usd?: number | null;
 }
 
 /** The usage as it is recorded, with the last lines of the attempt's log. */

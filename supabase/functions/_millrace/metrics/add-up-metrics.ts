@@ -51,7 +51,7 @@ const emptyCounter = (pipeline: string, stage: string | null, bucketCount: numbe
 function addTimes(times: Times, ms: number, counts: number[]): void {
   times.sum += ms / 1000;
   const { buckets } = times;
-  for (let place = 0; place < counts.length; place++) buckets[place] = (buckets[place] ?? 0) + (counts[place] ?? 0);
+  for (let index = 0; index < counts.length; index++) buckets[index] = (buckets[index] ?? 0) + (counts[index] ?? 0);
 }
 
 /** The engine's figures, with the counters of each stage added up. */

@@ -76,9 +76,9 @@ function histogram(
   for (const { labels, [field]: times } of counters) {
     const bucket = `_bucket{${labels}`;
     let count = 0;
-    for (let place = 0; place < times.buckets.length; place++) {
-      count += times.buckets[place] ?? 0;
-      samples.push(`${bucket}${ends[place]}${numberOf(count)}`);
+    for (let index = 0; index < times.buckets.length; index++) {
+      count += times.buckets[index] ?? 0;
+      samples.push(`${bucket}${ends[index]}${numberOf(count)}`);
     }
     samples.push(`_count{${labels}} ${numberOf(count)}`, `_sum{${labels}} ${numberOf(times.sum)}`);
   }

@@ -3,17 +3,17 @@ import type { AgentLimits, ClaimedAttempt, NewTurn, Turn } from '../engine/engin
 import { LeaseLost } from '../errors.ts';
 
 /** The state from which an agent's attempt goes on. */
-export interface Execution {
+export interface StageRun {
   turns: Turn[];
   limits: AgentLimits;
-  /** Milliseconds since the first attempt of the execution began. */
+  /** Milliseconds since the first attempt of the stage run began. */
   elapsedMs: number;
 }
 
 /** The recorded conversation of one attempt of an agent. Both calls throw LeaseLost when the attempt was taken away. */
 export interface Checkpoints {
   /** The turns that this attempt and those it retries have recorded, and the stage's limits of today. */
-  load(): Promise<Execution>;
+  load(): Promise<StageRun>;
   /** Records a turn; it is safe once this resolves. */
   append(turn: NewTurn): Promise<void>;
 }

@@ -4,14 +4,14 @@ import type { HandlerContext } from './stage.ts';
 
 /** The steps of work that takes several calls. */
 export interface Steps<Step> {
-  /** The steps that earlier calls of this execution have recorded, in order. */
+  /** The steps that earlier calls of this stage run have recorded, in order. */
   done: Step[];
   /** Records a step; it is safe once this resolves. Throws LeaseLost when the attempt was taken away. */
   record(step: Step): Promise<void>;
 }
 
 /**
- * Reads the steps that a stage's execution, an attempt and its automatic retries, has recorded under `name`. A step that does not
+ * Reads the steps that a stage's stage run, an attempt and its automatic retries, has recorded under `name`. A step that does not
  * have the form of `schema` is left out with those before it, as after a change of the stage's code. A step has at most 1 MB: put
  * anything large into Storage, and record the location. The steps stay with the run, and the operator's page shows them.
  *

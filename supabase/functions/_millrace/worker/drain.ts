@@ -63,7 +63,7 @@ export class Drain {
   async run(): Promise<DrainEnd> {
     const { log, isolate } = this.o;
     const { worker } = this.session;
-    const stopListening = isolate.onLook(() => this.inWork.nudge());
+    const stopListening = isolate.onLook(() => this.inWork.wake());
     try {
       const end = await this.work();
       log.info('drained', { worker, end });
@@ -97,7 +97,7 @@ export class Drain {
   retire(): void {
     this.intake.stop();
     this.inWork.releaseWaiting();
-    this.inWork.nudge();
+    this.inWork.wake();
   }
 
   private async work(): Promise<DrainEnd> {
@@ -109,7 +109,7 @@ export class Drain {
         await this.step();
         this.intake.pace.wasBusy();
       } else {
-        const end = await this.stepIdle();
+        const end = await this.interimIdle();
         if (end) return end;
       }
     }
@@ -127,7 +127,7 @@ export class Drain {
   }
 
   /** With nothing in hand: asks for more, waits for a stage at its limits or for room in the isolate, or ends. */
-  private async stepIdle(): Promise<DrainEnd | null> {
+  private async interimIdle(): Promise<DrainEnd | null> {
     const { intake, session, inWork } = this;
     if (session.left && !intake.isOver) return 'empty';
     if (intake.isOver) return await this.handOver();

@@ -49,7 +49,7 @@ export class Isolate {
   private probing = false;
   private probeAgainAt = 0;
   private failedProbes = 0;
-  private toldAt = 0;
+  private reportedAt = 0;
   private memoryAtStart = 0;
   private rowBytes = 0;
   private readonly listeners = new Set<() => void>();
@@ -165,10 +165,10 @@ export class Isolate {
    * Returns the cost of a row for the engine; undefined where this isolate has learned nothing new since its last
    * report.
    */
-  news(): RowCost | undefined {
+  costReport(): RowCost | undefined {
     const knows = this.retired || this.proved || this.rowMs > this.learnedMs;
-    if (!knows || this.ended < 5 || this.ended < this.toldAt * 1.5) return undefined;
-    this.toldAt = this.ended;
+    if (!knows || this.ended < 5 || this.ended < this.reportedAt * 1.5) return undefined;
+    this.reportedAt = this.ended;
     return { cpuMs: this.rowMs, bytes: this.rowBytes };
   }
 

@@ -122,7 +122,7 @@ export class ItemsInWork {
   }
 
   /** Lets `changed` resolve. */
-  nudge(): void {
+  wake(): void {
     this.notify();
   }
 

@@ -20,7 +20,7 @@ export class OwnHost extends Isolate {
 
   override look(): void {}
 
-  override news(): undefined {
+  override costReport(): undefined {
     return undefined;
   }
 }

@@ -103,7 +103,7 @@ async function answer(run: HandlerRun, log: Log, reportUsage: (usage: Usage) => 
       entityId: item.entity_id,
       submission: item.submission,
       // Attempts count from 1 in every database, and a service may serve several.
-      idempotencyKey: `${item.trace_id}-${item.execution}`,
+      idempotencyKey: `${item.trace_id}-${item.stage_run}`,
       submissionKey: `${item.trace_id}-${item.submission}`,
       retryCount: item.retry_count,
       isAlone: item.isolated,

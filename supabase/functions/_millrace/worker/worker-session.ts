@@ -64,7 +64,7 @@ export class WorkerSession {
 
   /** Signs off because nothing is queued. Returns false when something came meanwhile, so that the worker stays. */
   async leave(): Promise<boolean> {
-    this.left ||= (await this.o.engine.leave(this.worker, false, this.o.isolate.news())).left;
+    this.left ||= (await this.o.engine.leave(this.worker, false, this.o.isolate.costReport())).left;
     return this.left;
   }
 
@@ -74,7 +74,7 @@ export class WorkerSession {
    */
   async signOff(): Promise<void> {
     if (this.left) return;
-    const { wake } = await this.o.engine.leave(this.worker, true, this.o.isolate.news());
+    const { wake } = await this.o.engine.leave(this.worker, true, this.o.isolate.costReport());
     this.left = true;
     this.o.waker.wake(wake);
   }

@@ -5,7 +5,7 @@ import { completed } from '../support/worker.ts';
 import { messageOf, type OpenPage, testPage } from './page.ts';
 import { claim, finish, start, status } from './play.ts';
 
-const open = testPage('operations');
+const open = testPage('stage-runs');
 
 async function order(engine: Engine, page: OpenPage) {
   const orders = page.exported<PipelineDefinition>('orders');
@@ -15,7 +15,7 @@ async function order(engine: Engine, page: OpenPage) {
 
 /** What the page's first statement says of `charge` and `ship`. */
 async function shown(engine: Engine, page: OpenPage, run: string) {
-  const rows = await page.run(engine, 'select stage, operation, can_start', { 42: run });
+  const rows = await page.run(engine, 'select stage, progress, can_start', { 42: run });
   return Object.fromEntries(rows.map(({ stage, ...rest }) => [stage, rest]));
 }
 
@@ -24,25 +24,25 @@ test('not started, in progress, complete', async ({ engine }) => {
   const { orders, run } = await order(engine, page);
   expect(await shown(engine, page, run)).toMatchObject({
     charge: {
-      operation: 'in progress',
+      progress: 'in progress',
       can_start: false,
       is_started: true,
       is_done: false,
       failures: 0,
       fails_after: 2,
     },
-    ship: { operation: 'not started', can_start: false, is_started: false, is_done: false },
+    ship: { progress: 'not started', can_start: false, is_started: false, is_done: false },
   });
   const { worker, items } = await claim(engine, orders, 'charge');
   await page.run(engine, 'select millrace.complete_stage', { 42: run });
   expect(await worker.report(...items.map((item) => completed(item)))).toEqual(['stale']);
   expect(await shown(engine, page, run)).toMatchObject({
-    charge: { operation: 'complete', is_started: true, is_done: true },
-    ship: { operation: 'in progress' },
+    charge: { progress: 'complete', is_started: true, is_done: true },
+    ship: { progress: 'in progress' },
   });
   const [ship] = await finish(engine, orders, 'ship');
   expect(ship?.needs).toEqual({ charge: { receipt: 'r-1' } });
-  expect(await page.run(engine, 'select stage, operation, count')).toHaveLength(2);
+  expect(await page.run(engine, 'select stage, progress, count')).toHaveLength(2);
 });
 
 test('a failure by hand is tried again, and at the second it has failed', async ({ engine }) => {
@@ -50,11 +50,11 @@ test('a failure by hand is tried again, and at the second it has failed', async 
   const { run } = await order(engine, page);
   const failIt = () => page.run(engine, 'select millrace.fail_stage(42', { 42: run });
   await failIt();
-  expect(await shown(engine, page, run)).toMatchObject({ charge: { operation: 'in progress', failures: 1 } });
+  expect(await shown(engine, page, run)).toMatchObject({ charge: { progress: 'in progress', failures: 1 } });
   await failIt();
   expect(await shown(engine, page, run)).toMatchObject({
-    charge: { operation: 'failed', is_done: true, failures: 2, error: 'the bank is closed' },
-    ship: { operation: 'not started' },
+    charge: { progress: 'failed', is_done: true, failures: 2, error: 'the bank is closed' },
+    ship: { progress: 'not started' },
   });
   expect(await page.run(engine, 'select run_id, entity_id, error')).toMatchObject([{ run_id: run }]);
 });

@@ -21,7 +21,7 @@ begin
   if not found then
     raise exception 'there is no run %', coalesce(p_run::text, 'null')
       using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+        hint = 'Look it up: select * from millrace.stage_runs where entity_id = ''…''.';
   end if;
   select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
   if not millrace.is_latest_run(p_run) then
@@ -50,7 +50,7 @@ begin
   if not found then
     raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
       using errcode = 'MR004', hint = 'Name a stage of its version: select stage from '
-        'millrace.operations where run_id = ' || p_run || '.';
+        'millrace.stage_runs where run_id = ' || p_run || '.';
   end if;
   v_state := millrace.state_of(p_run, version_stage.stage_id);
   select v.states into v_states from millrace.run_verbs v where v.verb = p_verb;
@@ -123,7 +123,7 @@ end
 $$;
 
 -- Each stage of each run: can it start, is it started, is it done, how often has it failed.
-create view millrace.operations as
+create view millrace.stage_runs as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,
   case
@@ -131,7 +131,7 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
     when a.state < 'completed' then 'in progress'
     when a.state in ('failed', 'cancelled') then 'failed'
     else 'not started'
-  end as operation,
+  end as progress,
   r.status = 'running'
     and a.id is null
     and cardinality(vs.needs) = (

@@ -25,7 +25,7 @@ $$;
 -- Finds up to p_limit groups behind one with room and something due but p_seen, and how much each
 -- may take. names: empty after a whole round, null after p_looks at 500 groups each, or half a
 -- second; behind: where the next call begins.
-create function millrace.next_by_turns(
+create function millrace.next_by_group(
   p_stage millrace.stages, p_limit int, p_looks int, p_seen bigint[], inout behind text,
   out names text[], out shares int[]
 )
@@ -40,13 +40,13 @@ begin
     select l.last_group from millrace.limits l where l.stage_id = p_stage.id));
   for v_look in 1 .. p_looks loop
     v_groups := millrace.groups_behind(p_stage.id, behind, v_most);
-    select coalesce(array_agg(d.name order by d.place), '{}'),
-      array_agg(d.share order by d.place)
+    select coalesce(array_agg(d.name order by d.ordinal), '{}'),
+      array_agg(d.share order by d.ordinal)
     into names, shares
     from (
-      select g.name, g.place,
+      select g.name, g.ordinal,
         least(r.room, greatest(p_limit / count(*) over (), 1))::int as share
-      from unnest(v_groups) with ordinality g(name, place)
+      from unnest(v_groups) with ordinality g(name, ordinal)
       join millrace.room_of_keys(p_stage, v_groups) r on r.concurrency_group = g.name
       where r.room >= 1
         and exists (
@@ -54,7 +54,7 @@ begin
           where a.stage_id = p_stage.id and a.concurrency_group = g.name
             and a.queue_at <= v_now and a.state = 'queued' and not a.isolated
             and a.id <> all (p_seen))
-      order by g.place
+      order by g.ordinal
       limit p_limit) d;
     behind := coalesce(names[cardinality(names)], behind);
     exit when names <> '{}' or cardinality(v_groups) < v_most or v_first = any (v_groups);
@@ -68,7 +68,7 @@ end
 $$;
 
 -- queued → started for up to p_room attempts that may share an isolate, by turns.
-create function millrace.claim_by_turns(
+create function millrace.claim_by_group(
   p_stage millrace.stages, p_worker millrace.workers, p_room int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
 )
@@ -83,13 +83,13 @@ begin
   -- More rounds are for what shares leave over and what somebody holds.
   for v_round in 1 .. 20 loop
     exit when millrace.now() > v_now + interval '1 second';
-    v_next := millrace.next_by_turns(
+    v_next := millrace.next_by_group(
       p_stage, p_room - cardinality(attempt_ids), 50, '{}', v_behind);
     v_behind := v_next.behind;
     exit when coalesce(v_next.names, '{}') = '{}';
     with picked as materialized (
-      select a.id, n.place
-      from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)
+      select a.id, n.ordinal
+      from unnest(v_next.names, v_next.shares) with ordinality n(name, share, ordinal)
       cross join lateral (
         select q.id
         from millrace.attempts q
@@ -104,9 +104,9 @@ begin
       from picked p
       -- by key
       where a.id = any (array[p.id])
-      returning a.id, a.queue_at, p.place
+      returning a.id, a.queue_at, p.ordinal
     )
-    select array_agg(t.id order by t.place, t.queue_at, t.id) into v_ids from taken t;
+    select array_agg(t.id order by t.ordinal, t.queue_at, t.id) into v_ids from taken t;
     continue when v_ids is null;
     attempt_ids := attempt_ids || v_ids;
     -- Here, since the next round counts what is in flight.

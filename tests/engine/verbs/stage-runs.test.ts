@@ -24,9 +24,9 @@ async function one(engine: Engine, options = {}): Promise<{ id: string; worker: 
 
 test('a stage is shown as not started, in progress, complete: can_start holds only before', async ({ engine }) => {
   const { id, worker } = await one(engine);
-  const pending = { operation: 'not started', can_start: false, is_started: false, is_done: false };
-  const underway = { operation: 'in progress', can_start: false, is_started: true, is_done: false };
-  const over = { operation: 'complete', can_start: false, is_started: true, is_done: true };
+  const pending = { progress: 'not started', can_start: false, is_started: false, is_done: false };
+  const underway = { progress: 'in progress', can_start: false, is_started: true, is_done: false };
+  const over = { progress: 'complete', can_start: false, is_started: true, is_done: true };
   expect(await operation(engine, id, 'one')).toMatchObject({ state: 'queued', ...underway });
   expect(await operation(engine, id, 'two')).toMatchObject({ state: 'pending', ...pending });
   const item = await worker.takeOne();
@@ -43,7 +43,7 @@ test('failures are counted up to fails_after; in backoff a stage is in progress,
   await worker.report(failed(await worker.takeOne()));
   expect(await operation(engine, id, 'one')).toMatchObject({
     state: 'queued',
-    operation: 'in progress',
+    progress: 'in progress',
     failures: 1,
     fails_after: 2,
   });
@@ -51,21 +51,21 @@ test('failures are counted up to fails_after; in backoff a stage is in progress,
   await worker.report(failed(await worker.takeOne()));
   expect(await operation(engine, id, 'one')).toMatchObject({
     state: 'failed',
-    operation: 'failed',
+    progress: 'failed',
     can_start: false,
     is_started: false,
     is_done: true,
     failures: 2,
     error: 'it took too long',
   });
-  expect(await operation(engine, id, 'two')).toMatchObject({ operation: 'not started', can_start: false });
+  expect(await operation(engine, id, 'two')).toMatchObject({ progress: 'not started', can_start: false });
 });
 
 test('a retry has a fresh allowance, and a reset stage is as if it had never started', async ({ engine }) => {
   const { id, worker } = await one(engine);
   await worker.report(failed(await worker.takeOne(), { permanent: true }));
   await verb(engine, 'retry', id);
-  expect(await operation(engine, id, 'one')).toMatchObject({ operation: 'in progress', failures: 0 });
+  expect(await operation(engine, id, 'one')).toMatchObject({ progress: 'in progress', failures: 0 });
   await worker.report(completed(await worker.takeOne()));
   await verb(engine, 'reset', id, 'one');
   expect(await operation(engine, id, 'one')).toMatchObject({ state: 'queued', failures: 0, error: null });
@@ -75,7 +75,7 @@ test('a retry has a fresh allowance, and a reset stage is as if it had never sta
 test('a skipped stage is complete', async ({ engine }) => {
   const { id } = await one(engine);
   await verb(engine, 'skip', id, 'one');
-  expect(await operation(engine, id, 'one')).toMatchObject({ state: 'skipped', operation: 'complete', is_done: true });
+  expect(await operation(engine, id, 'one')).toMatchObject({ state: 'skipped', progress: 'complete', is_done: true });
 });
 
 test('a stage held back by a threshold starts by hand, once', async ({ engine }) => {
@@ -83,7 +83,7 @@ test('a stage held back by a threshold starts by hand, once', async ({ engine })
   await defineSplit(engine, [early]);
   const parts = await insertParts(engine, 3);
   const [id] = await engine.queued('split');
-  expect(await operation(engine, id, 'early')).toMatchObject({ operation: 'not started', can_start: false });
+  expect(await operation(engine, id, 'early')).toMatchObject({ progress: 'not started', can_start: false });
   await verb(engine, 'start_stage', id, 'early');
   expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
   expect(await refused(engine, 'start_stage', id, 'early')).toMatchObject({

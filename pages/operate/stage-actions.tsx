@@ -6,7 +6,15 @@ import { verbs } from '../../operators/verbs.ts';
 import { Moment } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
+import {
+  type Action,
+  ActionButton,
+  againChoices,
+  type Field,
+  isForGood,
+  throttleFields,
+  throttleOf,
+} from './actions.tsx';
 import { BackoffReason, Reason, SeenWorker } from './links.tsx';
 import { Marks } from './overview.tsx';
 
@@ -15,7 +23,7 @@ interface Place {
   stage: string;
 }
 
-export function StageDeeds({
+export function StageActions({
   pipeline: { pipeline, enabled, health, stages },
   stage,
 }: {
@@ -32,12 +40,12 @@ export function StageDeeds({
     'ready',
   );
   const place = { pipeline, ...(stage && { stage: stage.stage }) };
-  const switches = switchDeeds(place, stage ? stage.enabled : enabled, ready);
+  const switches = switchActions(place, stage ? stage.enabled : enabled, ready);
   if (!stage || !definition) {
     return (
       <>
         <h3>All stages</h3>
-        <Buttons label="The pipeline" deeds={switches} of={pipeline} />
+        <Buttons label="The pipeline" actions={switches} of={pipeline} />
         <p class="hint">
           Choose a stage in the graph to throttle or bypass it, and to retry, skip, fail or reset the runs that stand
           there.
@@ -55,15 +63,15 @@ export function StageDeeds({
       <ReasonsToWait of={stage} />
       <Buttons
         label="The stage"
-        deeds={[...switches, ...throttleDeeds(here, stage), ...bypassDeeds(here, stage, definition)]}
+        actions={[...switches, ...throttleActions(here, stage), ...bypassActions(here, stage, definition)]}
         of={`${pipeline}.${stage.stage}`}
       />
-      <Buttons label="Its runs" deeds={runsDeeds(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
+      <Buttons label="Its runs" actions={runsActions(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
     </>
   );
 }
 
-/** Takes the focus, so that who has chosen a stage goes on from its deeds: a graph may have sixty more to pass. */
+/** Takes the focus, so that who has chosen a stage goes on from its actions: a graph may have sixty more to pass. */
 function StageTitle({ stage }: { stage: StageHealth }) {
   const title = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => title.current?.focus({ preventScroll: true }), []);
@@ -103,20 +111,20 @@ function ReasonsToWait({ of: { paused, throttle, bypass } }: { of: StageHealth }
   );
 }
 
-function Buttons({ label, deeds, of }: { label: string; deeds: Deed[]; of: string }) {
+function Buttons({ label, actions, of }: { label: string; actions: Action[]; of: string }) {
   return (
     <section class="actions labelled" aria-label={label}>
       <span class="hint" aria-hidden="true">
         {label}
       </span>
-      {deeds.map((deed) => (
-        <DeedButton key={deed.label} deed={{ ...deed, title: `${deed.label} ${of}` }} />
+      {actions.map((action) => (
+        <ActionButton key={action.label} action={{ ...action, title: `${action.label} ${of}` }} />
       ))}
     </section>
   );
 }
 
-const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: string): Deed[] => [
+const switchActions = (place: Partial<Place>, isOn: boolean, ready: string): Action[] => [
   {
     label: 'Pause',
     what: `Nothing begins here until somebody lets it go on; what is in work ends. Ready now: ${ready}.`,
@@ -131,7 +139,7 @@ const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: string): Deed[
   },
 ];
 
-const throttleDeeds = (place: Place, stage: StageHealth): Deed[] => [
+const throttleActions = (place: Place, stage: StageHealth): Action[] => [
   {
     label: 'Throttle',
     what: `It starts no more than this until the time is over; then its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
@@ -147,11 +155,11 @@ const throttleDeeds = (place: Place, stage: StageHealth): Deed[] => [
   },
 ];
 
-function bypassDeeds(
+function bypassActions(
   place: Place,
   stage: StageHealth,
   { kind, function: worker, left_out = 0 }: StageDefinition,
-): Deed[] {
+): Action[] {
   const { bypass } = stage;
   const leftOut = many(left_out >= 10_000 ? '10,000 or more' : left_out, 'row');
   return [
@@ -200,8 +208,8 @@ function bypassDeeds(
   ];
 }
 
-/** The deeds on all runs at a stage: each is counted first, and begun where its preview is shown. */
-function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
+/** The actions on all runs at a stage: each is counted first, and begun where its preview is shown. */
+function runsActions(place: Place, stageHealth: StageHealth): Action[] {
   const { ready, in_backoff, started, waiting, failed } = stageHealth;
   const live = ready + in_backoff + started + waiting;
   const standing = countOf(stageHealth, 'ready', 'in_backoff', 'started', 'waiting');
@@ -220,7 +228,7 @@ function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
     filter: { ...place, status },
   });
   const { stage } = place;
-  const deeds: Deed[] = [
+  const actions: Action[] = [
     {
       label: 'Retry',
       what: `${here} Those that failed are tried again, with tries as at the beginning. ${first}`,
@@ -255,5 +263,5 @@ function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
       harms: verbs.reset.destroys,
     },
   ];
-  return deeds.map((deed) => ({ ...deed, leadsTo: ({ bulk }) => to('bulk', Number(bulk)) }));
+  return actions.map((action) => ({ ...action, leadsTo: ({ bulk }) => to('bulk', Number(bulk)) }));
 }

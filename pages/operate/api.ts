@@ -7,16 +7,16 @@ import { Refusal } from '../base/refusal.ts';
 import { callProject, hasEnded, type Session, send } from '../base/session.ts';
 
 /** Whether the server that this page comes from holds the key. */
-export const isLocal = document.documentElement.hasAttribute('data-door');
-/** In whose name the local door acts, where it is open for this browser. */
+export const isLocal = document.documentElement.hasAttribute('data-api');
+/** In whose name the local API acts, where it is open for this browser. */
 export const operator = signal<string | null>(null);
-/** The address of the project that the local door leads to. */
-export const doorProject = signal('');
-/** Who acts: at the local door as it says, else by the overview. */
+/** The address of the project that the local API leads to. */
+export const apiProject = signal('');
+/** Who acts: at the local API as it says, else by the overview. */
 export const you = signal<{ subject: string | null; role: string; payloads: boolean } | null>(null);
 
 /** Exchanges what the address brings for a cookie, or finds the one there is. */
-export async function openLocalDoor(): Promise<void> {
+export async function openLocalApi(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get('enter');
   if (token) {
     history.replaceState(null, '', location.pathname);
@@ -25,16 +25,16 @@ export async function openLocalDoor(): Promise<void> {
   }
   const found = (await send('api/session', {})) as { operator?: string; project?: string };
   operator.value = found.operator ?? null;
-  doorProject.value = found.project ?? '';
+  apiProject.value = found.project ?? '';
 }
 
 /** Forgets the cookie. */
-export async function leaveLocalDoor(): Promise<void> {
+export async function leaveLocalApi(): Promise<void> {
   await send('api/leave', { method: 'POST', body: {} });
   operator.value = null;
 }
 
-async function callDoor(name: string, body: Record<string, unknown>): Promise<unknown> {
+async function callApi(name: string, body: Record<string, unknown>): Promise<unknown> {
   if (operator.value === null) {
     return callProject(`/rest/v1/rpc/millrace_${name}`, { method: 'POST', body });
   }
@@ -53,7 +53,7 @@ export async function admit(given: Session): Promise<void> {
 
 /** Asks what an operator may read, such as `runs`. */
 export async function read<Answer>(name: string, query: Record<string, unknown> = {}): Promise<Answer> {
-  return (await callDoor(name, { p_query: query })) as Answer;
+  return (await callApi(name, { p_query: query })) as Answer;
 }
 
 /** Asks for the overview, and learns who asks and what time it is there. */
@@ -67,5 +67,5 @@ export async function readOverview(): Promise<Overview> {
 
 /** Does a verb. */
 export async function act<Answer = Record<string, unknown>>(request: Record<string, unknown>): Promise<Answer> {
-  return (await callDoor('act', { p_request: request })) as Answer;
+  return (await callApi('act', { p_request: request })) as Answer;
 }

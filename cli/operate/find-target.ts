@@ -8,7 +8,7 @@ import { CommandError } from '../command-error.ts';
 import { branchReference, revealSecretKey } from '../project/ask-supabase.ts';
 import { findProject } from '../project/find-project.ts';
 
-export interface Reach {
+export interface Target {
   url: string;
   /** The headers of requests to the Data API, with the key. */
   headers: Record<string, string>;
@@ -35,7 +35,7 @@ interface Asked {
 }
 
 /** Finds the project. Throws a CommandError that says what is missing. */
-export async function reachProject({ remote, workdir, revealsKey = false }: Asked): Promise<Reach> {
+export async function findTarget({ remote, workdir, revealsKey = false }: Asked): Promise<Target> {
   const operator = nameOfUser();
   if (remote !== undefined) {
     const url = await remoteUrl(remote, workdir);
@@ -134,8 +134,8 @@ function headersOf(url: string): Record<string, string> {
     return { apikey: SUPABASE_PUBLISHABLE_KEY, authorization: `Bearer ${MILLRACE_USER_TOKEN}` };
   }
   if (SUPABASE_SECRET_KEY) return { apikey: SUPABASE_SECRET_KEY };
-  const teller = isOnThisMachine(url)
+  const logger = isOnThisMachine(url)
     ? '`npx supabase status` tells that of `npx supabase start`, and `npx millrace dev` prints its own'
     : 'npx supabase projects api-keys --reveal';
-  throw new CommandError(`SUPABASE_SECRET_KEY is not set: set it to a secret key of ${url} (${teller}).`, 2);
+  throw new CommandError(`SUPABASE_SECRET_KEY is not set: set it to a secret key of ${url} (${logger}).`, 2);
 }

@@ -9,24 +9,24 @@ import { CommandError } from '../command-error.ts';
 import { callDatabase } from '../project/call-database.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
-import { readAlerts, type ToldAlert } from './read-alerts.ts';
+import { type DescribedAlert, readAlerts } from './read-alerts.ts';
 import { line, readLists } from './say.ts';
 import { terminalWidth, words, wrap } from './table.ts';
 
-export interface Standing {
+export interface Summary {
   overview: Overview;
-  alerts: ToldAlert[];
+  alerts: DescribedAlert[];
 }
 
 const mostFaults = 6;
 
-export async function askStanding({ door, reach }: Pick<Asked, 'door' | 'reach'>): Promise<Standing> {
+export async function readSummary({ api, target }: Pick<Asked, 'api' | 'target'>): Promise<Summary> {
   const [overview, { alerts }] = await Promise.all([
-    readLists<Overview>(door, 'overview', { quiet: true }, 'pipelines', 'stages', 'bulks'),
-    readAlerts(door, { open: true, limit: 20 }),
+    readLists<Overview>(api, 'overview', { quiet: true }, 'pipelines', 'stages', 'bulks'),
+    readAlerts(api, { open: true, limit: 20 }),
   ]);
   const isNew = overview.pipelines.length === 0 || sweepOf(overview, Date.parse(overview.now)).is === 'due';
-  const well = isNew ? await wellNow(reach) : undefined;
+  const well = isNew ? await wellNow(target) : undefined;
   return { overview: well ? { ...overview, well: { ...wellOf(overview), ...well } } : overview, alerts };
 }
 
@@ -34,7 +34,7 @@ export async function askStanding({ door, reach }: Pick<Asked, 'door' | 'reach'>
  * The findings of a new project as of now, since its sweep has noted none yet. Undefined for a user, who may not ask for them. Throws
  * a CommandError where the database does not answer.
  */
-async function wellNow({ url, headers }: Asked['reach']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
+async function wellNow({ url, headers }: Asked['target']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
   try {
     const { ok, faults, more } = await callDatabase<Well>(url, headers, 'millrace_health');
     return Array.isArray(faults) ? { ok, faults, more } : undefined;
@@ -45,7 +45,7 @@ async function wellNow({ url, headers }: Asked['reach']): Promise<Pick<Well, 'ok
 }
 
 /** The same of one pipeline: what is not well elsewhere in the project counts where it is no pipeline's. */
-export function standingOf({ overview, alerts }: Standing, pipeline: string | undefined): Standing {
+export function summaryOf({ overview, alerts }: Summary, pipeline: string | undefined): Summary {
   if (!pipeline) return { overview: { ...overview, well: wellOf(overview) }, alerts };
   const own = (of: { pipeline?: string | null | undefined }) => of.pipeline === pipeline;
   const isOwn = (of: { pipeline?: string | null | undefined }) => own(of) || !of.pipeline;
@@ -66,7 +66,7 @@ export function standingOf({ overview, alerts }: Standing, pipeline: string | un
  * Whether all is well, what is not, and which bulks run.
  * @param mostLines How many lines the faults may take; the first fault is always there, and the others are counted.
  */
-export function headLines({ overview }: Pick<Standing, 'overview'>, mostLines = Number.POSITIVE_INFINITY): string[] {
+export function headLines({ overview }: Pick<Summary, 'overview'>, mostLines = Number.POSITIVE_INFINITY): string[] {
   const well = wellOf(overview);
   const { ok, faults, more, dead_last_day } = well;
   const { at, is } = sweepOf(overview, Date.parse(overview.now));

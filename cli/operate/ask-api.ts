@@ -3,8 +3,8 @@ import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommands } from '../project/as-commands.ts';
 import { jsonOfPublic, notServed } from '../project/call-database.ts';
+import type { Target } from './find-target.ts';
 import { learnClock } from './moments.ts';
-import type { Reach } from './reach-project.ts';
 
 const answerTimeMs = 20_000;
 
@@ -16,7 +16,7 @@ export interface Refused {
 }
 
 /** A refusal of the API (exit code 3), or a project that does not answer as one of Millrace (4). */
-export class DoorError extends CommandError {
+export class ApiError extends CommandError {
   readonly refused: Refused;
 
   constructor(exitCode: 3 | 4, refused: Refused) {
@@ -26,7 +26,7 @@ export class DoorError extends CommandError {
   }
 }
 
-export interface Door {
+export interface Api {
   /** Reads what an operator may, such as `runs`. */
   read<Answer>(name: string, query?: Record<string, unknown>): Promise<Answer>;
   /** Does a verb. */
@@ -34,14 +34,14 @@ export interface Door {
 }
 
 /** The client of a project's API for operators. */
-export function openDoor(reach: Reach): Door {
+export function connectApi(target: Target): Api {
   return {
-    read: (name, query = {}) => ask(reach, `millrace_${name}`, { p_query: query }),
-    act: (request) => ask(reach, 'millrace_act', { p_request: { ...request, operator: reach.operator } }),
+    read: (name, query = {}) => ask(target, `millrace_${name}`, { p_query: query }),
+    act: (request) => ask(target, 'millrace_act', { p_request: { ...request, operator: target.operator } }),
   };
 }
 
-async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown): Promise<Answer> {
+async function ask<Answer>({ url, headers }: Target, name: string, body: unknown): Promise<Answer> {
   let response: Response;
   let text: string;
   try {
@@ -54,7 +54,7 @@ async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown)
     learnClock(response.headers.get('date'));
     text = await response.text();
   } catch (error) {
-    throw new DoorError(4, {
+    throw new ApiError(4, {
       message: `${url} ${silence(error as Silence)}`,
       hint: 'Look at its address and your connection.',
     });
@@ -85,19 +85,19 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function faultOf(url: string, name: string, status: number, said: Refused | undefined): DoorError {
+function faultOf(url: string, name: string, status: number, said: Refused | undefined): ApiError {
   if (said?.code === 'PGRST202') {
-    return new DoorError(4, {
+    return new ApiError(4, {
       ...said,
       message: `${url} has no function ${name}.`,
       hint: 'Millrace is not installed there, or is of another release than this command: compare with npx millrace doctor.',
     });
   }
-  if (status === 406) return new DoorError(4, { code: said?.code, message: notServed(url) });
+  if (status === 406) return new ApiError(4, { code: said?.code, message: notServed(url) });
   if (said?.message && status < 500) {
     // The function's parameter and the database's right mean nothing to a user of the command.
     const message = sentence(said.message.replace(/^(?:p_query|p_request|filter|do)\./, ''));
-    return new DoorError(3, {
+    return new ApiError(3, {
       code: said.code,
       message,
       hint: said.code === '42501' ? noKey : (said.hint ?? undefined),
@@ -108,7 +108,7 @@ function faultOf(url: string, name: string, status: number, said: Refused | unde
     : status === 200
       ? ' with something that is no answer of Millrace.'
       : '.';
-  return new DoorError(4, { code: said?.code, message: `${url} answered with ${status}${told}` });
+  return new ApiError(4, { code: said?.code, message: `${url} answered with ${status}${told}` });
 }
 
 /** The database's messages begin small and end without a point. */

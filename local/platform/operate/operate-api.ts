@@ -12,8 +12,8 @@ const mostBytes = 300_000;
 const functions =
   /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|act)$/;
 
-export interface OperateDoorOptions {
-  /** The address of the server that asks the door, such as http://127.0.0.1:54321. */
+export interface OperateApiOptions {
+  /** The address of the server that asks the API, such as http://127.0.0.1:54321. */
   address: string;
   /** The project's address. */
   projectUrl: string;
@@ -23,14 +23,14 @@ export interface OperateDoorOptions {
   operator: string;
 }
 
-export interface OperateDoor {
+export interface OperateApi {
   /** An address that opens the page in one browser, once. */
   link(): string;
   /** Answers what is below /operate/api/; returns false for anything else. */
   handle(request: http.IncomingMessage, response: http.ServerResponse): Promise<boolean>;
 }
 
-export function createOperateDoor(options: OperateDoorOptions): OperateDoor {
+export function createOperateApi(options: OperateApiOptions): OperateApi {
   const { port, host } = new URL(options.address);
   const hosts = new Set([host, `localhost:${port}`]);
   const links = new Set<string>();
@@ -126,7 +126,7 @@ async function readJson(request: http.IncomingMessage): Promise<Record<string, u
 
 /** Calls a function with the key. Overwrites the name of the operator that the page sent. */
 async function forward(
-  { projectUrl, headers, operator }: OperateDoorOptions,
+  { projectUrl, headers, operator }: OperateApiOptions,
   name: string,
   body: Record<string, unknown>,
   response: http.ServerResponse,
@@ -147,7 +147,7 @@ async function forward(
       hint: 'Look at its address and your connection.',
     });
   const text = await answered.text();
-  // The page's own 401 is the door's; one of the project means its key.
+  // The page's own 401 is the API's; one of the project means its key.
   response.writeHead(answered.status === 401 ? 502 : answered.status, { 'content-type': 'application/json' });
   response.end(text);
 }

@@ -1,5 +1,5 @@
 /** An object that the browser keeps; null where it keeps none, or something else that anybody has put there. */
-export function keptUnder<Kept extends object>(storage: () => Storage, name: string): Kept | null {
+export function readStored<Kept extends object>(storage: () => Storage, name: string): Kept | null {
   try {
     // A browser that keeps nothing throws at the mere word.
     const found: unknown = JSON.parse(storage().getItem(name) ?? 'null');
@@ -10,7 +10,7 @@ export function keptUnder<Kept extends object>(storage: () => Storage, name: str
 }
 
 /** Keeps an object in the browser, for a reload, or forgets it; a browser that keeps nothing goes on without. */
-export function keepUnder(storage: () => Storage, name: string, value: object | null): void {
+export function writeStored(storage: () => Storage, name: string, value: object | null): void {
   try {
     if (value === null) storage().removeItem(name);
     else storage().setItem(name, JSON.stringify(value));

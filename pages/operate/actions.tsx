@@ -6,7 +6,7 @@ import { Trouble } from '../base/fresh.tsx';
 import { say } from '../base/messages.tsx';
 import { askNow } from '../base/poll.ts';
 import { go } from '../base/route.ts';
-import { act, you } from './door.ts';
+import { act, you } from './api.ts';
 
 export interface Field {
   name: string;
@@ -22,7 +22,7 @@ export interface Field {
 
 type Request = Record<string, unknown>;
 
-export interface Deed {
+export interface Action {
   /** The label of the button. */
   label: string;
   /** The title of the dialog; left out, the label. */
@@ -72,28 +72,28 @@ export function ActButton({ label, refused, harms, onClick }: ButtonProps) {
   );
 }
 
-/** A button that opens the deed's dialog. */
-export function DeedButton({ deed }: { deed: Deed }) {
-  const { label, refused, harms } = deed;
-  return <ActButton label={label} refused={refused} harms={harms} onClick={() => openDeed(deed)} />;
+/** A button that opens the action's dialog. */
+export function ActionButton({ action }: { action: Action }) {
+  const { label, refused, harms } = action;
+  return <ActButton label={label} refused={refused} harms={harms} onClick={() => openAction(action)} />;
 }
 
-/** Opens the deed's dialog, or says why nobody may do it. */
-export function openDeed(deed: Deed): void {
-  const why = mayNotAct() ?? deed.refused;
-  if (why) say(`${deed.label}: ${why}`);
-  else openDialog(() => <DeedDialog deed={deed} />);
+/** Opens the action's dialog, or says why nobody may do it. */
+export function openAction(action: Action): void {
+  const why = mayNotAct() ?? action.refused;
+  if (why) say(`${action.label}: ${why}`);
+  else openDialog(() => <ActionDialog action={action} />);
 }
 
-/** The fields of a deed, each with a label of its own. */
+/** The fields of an action, each with a label of its own. */
 export function Fields({ fields }: { fields: Field[] }) {
   return (
     <>
       {fields.map(({ name, label, hint, value, between, choices, isNeeded }) => (
         <div key={name}>
-          <label for={`deed-${name}`}>{label}</label>
+          <label for={`action-${name}`}>{label}</label>
           {choices ? (
-            <select id={`deed-${name}`} name={name}>
+            <select id={`action-${name}`} name={name}>
               {choices.map((choice) => (
                 <option key={choice} selected={choice === value}>
                   {choice}
@@ -102,17 +102,17 @@ export function Fields({ fields }: { fields: Field[] }) {
             </select>
           ) : (
             <input
-              id={`deed-${name}`}
+              id={`action-${name}`}
               name={name}
               {...({ type: between ? 'number' : 'text', min: between?.[0], max: between?.[1] } as { type: 'text' })}
               defaultValue={value?.toString() ?? ''}
               required={isNeeded ?? false}
               maxLength={2000}
-              aria-describedby={hint && `deed-${name}-hint`}
+              aria-describedby={hint && `action-${name}-hint`}
             />
           )}
           {hint && (
-            <p class="hint" id={`deed-${name}-hint`}>
+            <p class="hint" id={`action-${name}-hint`}>
               {hint}
             </p>
           )}
@@ -152,8 +152,8 @@ export const reasonField: Field = {
   hint: 'Stands in the journal, for whoever asks later.',
 };
 
-function DeedDialog({ deed }: { deed: Deed }) {
-  const { label, title = label, what, request, fields = [], harms, needsReason = false, done, leadsTo } = deed;
+function ActionDialog({ action }: { action: Action }) {
+  const { label, title = label, what, request, fields = [], harms, needsReason = false, done, leadsTo } = action;
   const error = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
 
