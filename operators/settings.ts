@@ -10,7 +10,7 @@ export const meanings: Record<string, string> = {
   minutes_hours: 'Hours after which the sweep deletes figures by the minute.',
   hours_days: 'Days after which the sweep deletes figures by the hour.',
   operators_need_aal2: 'true: an operator who acts with a user’s token has a second factor (aal2).',
-  journal_days: 'Days after which the sweep deletes lines of the journal.',
+  journal_days: 'Days after which the sweep deletes journal entries.',
   page_url:
     'Where the operator’s page is, which messages about alerts link to. npx millrace connect --page=URL and npx millrace open write it.',
   playbooks_url: 'The folder of the playbooks that messages about alerts link to; empty: those of this release.',

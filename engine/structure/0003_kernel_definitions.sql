@@ -27,7 +27,7 @@ create table millrace.pipelines (
   label_column text,
   -- How many days finished runs are kept; null for the setting retention_days.
   retention_days int,
-  -- The id of the journal's line about the last pause or unpause.
+  -- The id of the journal entry about the last pause or unpause.
   switched_entry bigint,
   -- The column of the entity that holds the trace id of its runs; null for ids of the engine.
   trace_column text,

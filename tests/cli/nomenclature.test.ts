@@ -8,6 +8,8 @@ it.each([
   '-- Rings the function.',
   'select lane from x',
   "await rpc('millrace_ring')",
+  'const openDoor = () => {};',
+  'export function DeedButton() {}',
 ])('a word that the nomenclature has replaced is found: %s', (line) => {
   expect(wordsIn('engine/kernel/x.sql', `select 1;\n${line}`)).toEqual([
     expect.stringMatching(/^engine\/kernel\/x\.sql:2: ".+": docs\/nomenclature\.md has the word to use$/),

@@ -5,7 +5,7 @@ import { keepLog } from '../support/make-drain.ts';
 
 const next = { pipeline: 'leads', stage: 'intel', function: 'leads-intel' };
 
-function makeRinger(url: string, wakeSecret?: string) {
+function makeWaker(url: string, wakeSecret?: string) {
   const wake = vi.fn(async () => ({ woken: 1 }));
   const log = keepLog();
   const platform = { url, secretKey: 'sb_secret_x', secretKeys: {}, wakeSecret };
@@ -14,12 +14,12 @@ function makeRinger(url: string, wakeSecret?: string) {
 
 test('a wake-up carries the wake-up secret, and the secret key only where there is none', async () => {
   const server = await startServer(() => ({ status: 202 }));
-  const withSecret = makeRinger(server.url, 'wake');
+  const withSecret = makeWaker(server.url, 'wake');
   withSecret.waker.wake([next]);
   await withSecret.waker.settled();
   expect(server.received[0]?.headers['x-millrace-wake-secret']).toBe('wake');
   expect(JSON.stringify(server.received[0])).not.toContain('sb_secret_x');
-  const without = makeRinger(server.url);
+  const without = makeWaker(server.url);
   without.waker.wake([next]);
   await without.waker.settled();
   expect(server.received[1]?.headers.apikey).toBe('sb_secret_x');
@@ -27,7 +27,7 @@ test('a wake-up carries the wake-up secret, and the secret key only where there 
 
 test('a wake names the stage, and nothing else', async () => {
   const server = await startServer(() => ({ status: 202 }));
-  const { wake, waker } = makeRinger(server.url);
+  const { wake, waker } = makeWaker(server.url);
   waker.wake([next]);
   await waker.settled();
   expect(server.received).toHaveLength(1);
@@ -37,7 +37,7 @@ test('a wake names the stage, and nothing else', async () => {
 });
 
 test('what cannot be woken is left to the database', async () => {
-  const { wake, waker } = makeRinger(await refusedUrl());
+  const { wake, waker } = makeWaker(await refusedUrl());
   waker.wake([next]);
   await waker.settled();
   expect(wake).toHaveBeenCalledWith([{ pipeline: 'leads', stage: 'intel' }]);
@@ -45,14 +45,14 @@ test('what cannot be woken is left to the database', async () => {
 
 test('a wake-up that is refused is left to the database too', async () => {
   const server = await startServer(() => ({ status: 503 }));
-  const { wake, waker } = makeRinger(server.url);
+  const { wake, waker } = makeWaker(server.url);
   waker.wake([next]);
   await waker.settled();
   expect(wake).toHaveBeenCalledTimes(1);
 });
 
 test('a failure of both is logged, never thrown', async () => {
-  const { wake, waker, log } = makeRinger(await refusedUrl());
+  const { wake, waker, log } = makeWaker(await refusedUrl());
   wake.mockRejectedValue(new Error('down'));
   waker.wake([next]);
   await waker.settled();

@@ -34,7 +34,7 @@ export function begin<T>(call: Promise<T>): Promise<T> {
 }
 
 /** The stages that have been woken so far, as `pipeline.stage`, by name: wake-ups of one statement have no order. */
-export async function rungStages(engine: Engine): Promise<string[]> {
+export async function wokenStages(engine: Engine): Promise<string[]> {
   return (await engine.wakes()).map(({ body }) => `${body.pipeline}.${body.stage}`).sort();
 }
 

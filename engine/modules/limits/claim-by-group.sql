@@ -1,4 +1,4 @@
--- Concurrency groups take turns by name, behind the one that was served last
+-- Concurrency groups are served in turn by name, behind the one that was served last
 
 -- Lists groups with something queued or started at a stage, behind one and round to it.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]

@@ -1,4 +1,4 @@
--- Shows a line of the journal.
+-- Shows a journal entry.
 create function millrace.entry_json(p_entry millrace.journal) returns jsonb
 immutable
 as $$

@@ -2,7 +2,7 @@
 -- millrace.run_verbs.
 -- needs: the fields that a request must have. is_open: operators do it by the Data API. destroys:
 -- work is lost or left out. does: the call for a stage, with its pipeline,
--- itself, the request and the number of the journal's line. acts: the call that finds what a
+-- itself, the request and the number of the journal entry. acts: the call that finds what a
 -- request names, with the caller, the request, the number of the line and does.
 create view millrace.verbs as
 select v.verb, v.about, v.needs, v.is_open, v.destroys, v.does, case v.about

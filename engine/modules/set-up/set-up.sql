@@ -22,7 +22,7 @@ from (values
   ('hours_days', '400'),
   -- true: an operator who acts with a user's token has a second factor (aal2).
   ('operators_need_aal2', 'false'),
-  -- Days after which the sweep deletes lines of the journal.
+  -- Days after which the sweep deletes journal entries.
   ('journal_days', '400'),
   -- Where the operator's page is, which messages about alerts link to.
   ('page_url', ''),

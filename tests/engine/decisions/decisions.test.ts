@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { defineFamily, folderStatuses, numbers, spawnAll, sweep, waitingFolder } from '../../support/children.ts';
 import { accept, asked, decide, reject, toReview } from '../../support/decisions.ts';
 import { test } from '../../support/engine.ts';
-import { openTransaction, rungStages } from '../../support/sessions.ts';
+import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { runStage, Worker } from '../../support/worker.ts';
 
 test('a manual stage waits under its deadline, shows as started, and asks its question in public', async ({
@@ -43,7 +43,7 @@ test('a decision completes the attempt with the decision as its result, and what
     review_result: { decision: reject, decided_by: null },
     publish_status: 'queued',
   });
-  expect(await rungStages(engine)).toEqual(['flow.publish']);
+  expect(await wokenStages(engine)).toEqual(['flow.publish']);
   expect(
     await engine.rows('select decision, decided_at, closed_at, closed_why from public.millrace_decisions'),
   ).toEqual([
@@ -86,7 +86,7 @@ test('a decision in a child run lets the parent go on, and a cancelled parent cl
   await decide(engine.sql, await asked(engine, decided), accept);
   await sweep(engine);
   expect(await engine.statuses(decided)).toEqual({ child: 'completed', publish: 'queued' });
-  expect(await rungStages(engine)).toEqual(['flow.publish']);
+  expect(await wokenStages(engine)).toEqual(['flow.publish']);
   const parent = `select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
     where p.name = 'flow' and r.entity_id = $1`;
   await engine.sql.query(parent, [cancelled]);

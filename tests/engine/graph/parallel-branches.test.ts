@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../../support/engine.ts';
-import { diamond, jobEnd, rungStages } from '../../support/sessions.ts';
+import { diamond, jobEnd, wokenStages } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 
 const permanent = { code: 'gone', message: 'the page is gone', permanent: true };
@@ -145,7 +145,7 @@ test('queueing one branch anew takes up the branch beside it that never ended, a
   await engine.sql.query('truncate net.http_request_queue');
   await engine.queue('left', [id as string]);
   expect(await engine.statuses(id)).toEqual({ first: 'completed', left: 'queued', right: 'queued', last: 'pending' });
-  expect(await rungStages(engine)).toEqual(['flow.left', 'flow.right']);
+  expect(await wokenStages(engine)).toEqual(['flow.left', 'flow.right']);
 });
 
 test('queueing one of two first stages starts both on a new row, and keeps the other result on a finished one', async ({

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { rungStages } from '../../support/sessions.ts';
+import { wokenStages } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
 
 const limit = 100_000;
@@ -56,10 +56,10 @@ test('a claim that its bytes cut short scales out like a full one', async ({ eng
   await engine.configureDoorbell();
   await setUp(engine);
   await queueBodies(engine, Array(5).fill(30_000));
-  const before = (await rungStages(engine)).length;
+  const before = (await wokenStages(engine)).length;
   const answer = await (await Worker.of(engine, 'only')).claim(50);
   expect(answer.wake).toMatchObject([{ stage: 'only' }]);
-  expect(await rungStages(engine)).toHaveLength(before);
+  expect(await wokenStages(engine)).toHaveLength(before);
 });
 
 test('the results of what a stage needs count as well', async ({ engine }) => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { jobEnd, rungStages } from '../../support/sessions.ts';
+import { jobEnd, wokenStages } from '../../support/sessions.ts';
 import { completed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 
 const setStage = (engine: Engine, name: string, enabled: boolean) =>
@@ -27,7 +27,7 @@ test('a stage that is switched off takes in work, and neither wakes nor hands an
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('1 minute');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
-  expect(await rungStages(engine)).toEqual([]);
+  expect(await wokenStages(engine)).toEqual([]);
 });
 
 test('a stage that is switched on again is woken by the next sweep', async ({ engine }) => {
@@ -37,7 +37,7 @@ test('a stage that is switched on again is woken by the next sweep', async ({ en
   await engine.queued('only');
   await setStage(engine, 'only', true);
   await engine.sql.query('select millrace.sweep()');
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
   expect(await runStage(engine, 'only')).toHaveLength(1);
 });
 
@@ -52,7 +52,7 @@ test('a pipeline that is switched off pauses all of its stages and no other pipe
   expect(await (await Worker.of(engine, 'also', 'other')).claim()).toMatchObject({ status: 'working' });
   await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
-  expect(new Set(await rungStages(engine))).toEqual(new Set(['other.also']));
+  expect(new Set(await wokenStages(engine))).toEqual(new Set(['other.also']));
 });
 
 test('what was in work when its stage was switched off is still recorded, and its worker sent home', async ({

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../../support/engine.ts';
-import { begin, openTransaction, rungStages, untilBlocked } from '../../support/sessions.ts';
+import { begin, openTransaction, untilBlocked, wokenStages } from '../../support/sessions.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 /** A pipeline of one stage with its doorbell configured, and an entity that is not queued yet. */
@@ -16,7 +16,7 @@ const enqueue = `update public.items set only_status = 'queued' where id = $1`;
 test('an enqueuer wakes once where no worker is live', async ({ engine }) => {
   const id = await idleStage(engine);
   await engine.queue('only', [id]);
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('an enqueuer leaves the wake out for a live worker, and that worker cannot leave before the commit', async ({
@@ -29,7 +29,7 @@ test('an enqueuer leaves the wake out for a live worker, and that worker cannot 
   await user.query(enqueue, [id]);
   expect(await worker.leave()).toEqual({ left: false, wake: [] });
   await user.query('commit');
-  expect(await rungStages(engine)).toEqual([]);
+  expect(await wokenStages(engine)).toEqual([]);
   expect(await worker.leave()).toEqual({ left: false, wake: [] });
   expect(await worker.take()).toHaveLength(1);
 });
@@ -40,7 +40,7 @@ test('an enqueuer that starts after a worker left, wakes', async ({ engine }) =>
   await worker.claim();
   expect(await worker.leave()).toEqual({ left: true, wake: [] });
   await engine.queue('only', [id]);
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('an enqueuer whose worker is about to sign off waits for it, and then wakes', async ({ engine }) => {
@@ -54,7 +54,7 @@ test('an enqueuer whose worker is about to sign off waits for it, and then wakes
   await untilBlocked(engine, user);
   await worker.client.query('commit');
   await write;
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('a worker that hands over while an enqueuer is uncommitted wakes for it', async ({ engine }) => {
@@ -65,7 +65,7 @@ test('a worker that hands over while an enqueuer is uncommitted wakes for it', a
   await user.query(enqueue, [id]);
   const answer = await worker.leave(true);
   await user.query('commit');
-  const woken = [...(await rungStages(engine)), ...answer.wake.map((wake) => `${wake.pipeline}.${wake.stage}`)];
+  const woken = [...(await wokenStages(engine)), ...answer.wake.map((wake) => `${wake.pipeline}.${wake.stage}`)];
   expect(woken).toContain('flow.only');
 });
 
@@ -93,7 +93,7 @@ test('a worker kept by an enqueuer that never commits leaves at its third try', 
   expect(left).toEqual([false, false, true]);
   await user.query('commit');
   await engine.sql.query('select millrace.sweep()');
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('a worker that found work after a failed try to leave may try three times again', async ({ engine }) => {
@@ -120,7 +120,7 @@ test('above read committed an enqueuer always wakes, live worker or not', async 
     await user.query(enqueue, [id]);
     await user.query('commit');
   }
-  expect(await rungStages(engine)).toEqual(['flow.only', 'flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only', 'flow.only']);
 });
 
 test('a worker whose heartbeat is 15 seconds old is not live', async ({ engine }) => {
@@ -129,10 +129,10 @@ test('a worker whose heartbeat is 15 seconds old is not live', async ({ engine }
   const [other] = await engine.insert();
   await engine.advance('14 seconds');
   await engine.queue('only', [id]);
-  expect(await rungStages(engine)).toEqual([]);
+  expect(await wokenStages(engine)).toEqual([]);
   await engine.advance('1 second');
   await engine.queue('only', [other as string]);
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('every call of a worker is a heartbeat', async ({ engine }) => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { openTransaction, rungStages } from '../../support/sessions.ts';
+import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { completed, failed, Worker } from '../../support/worker.ts';
 
 async function oneStage(engine: Engine, options = {}): Promise<void> {
@@ -13,10 +13,10 @@ test('a committed wake younger than two seconds is not woken again, an older one
   await engine.queued('only');
   await engine.advance('1.9 seconds');
   await engine.queued('only');
-  expect(await rungStages(engine)).toHaveLength(1);
+  expect(await wokenStages(engine)).toHaveLength(1);
   await engine.advance('0.2 seconds');
   await engine.queued('only');
-  expect(await rungStages(engine)).toHaveLength(2);
+  expect(await wokenStages(engine)).toHaveLength(2);
 });
 
 test("another transaction's uncommitted wake is not relied on, and nobody waits for it", async ({ engine }) => {
@@ -26,7 +26,7 @@ test("another transaction's uncommitted wake is not relied on, and nobody waits 
   await user.query(`update public.items set only_status = 'queued' where id = $1`, [first]);
   await engine.queue('only', [second as string]);
   await user.query('rollback');
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('a worker that arrives answers the wakes so far, so that work queued after it left wakes anew', async ({
@@ -38,7 +38,7 @@ test('a worker that arrives answers the wakes so far, so that work queued after 
   await worker.complete([completed(await worker.takeOne())], 10);
   await worker.leave();
   await engine.queued('only');
-  expect(await rungStages(engine)).toHaveLength(2);
+  expect(await wokenStages(engine)).toHaveLength(2);
 });
 
 test('a wake-up that is rolled back with its write leaves no trace', async ({ engine }) => {
@@ -47,9 +47,9 @@ test('a wake-up that is rolled back with its write leaves no trace', async ({ en
   const user = await openTransaction(engine);
   await user.query(`update public.items set only_status = 'queued' where id = $1`, [id]);
   await user.query('rollback');
-  expect(await rungStages(engine)).toEqual([]);
+  expect(await wokenStages(engine)).toEqual([]);
   await engine.queue('only', [id as string]);
-  expect(await rungStages(engine)).toHaveLength(1);
+  expect(await wokenStages(engine)).toHaveLength(1);
 });
 
 test('the sweep wakes again for work whose wake was lost, once its wake-up is no longer fresh', async ({ engine }) => {
@@ -59,7 +59,7 @@ test('the sweep wakes again for work whose wake was lost, once its wake-up is no
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.advance('10 seconds');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });
 
 test('the sweep wakes for a retry that fell due, and not before', async ({ engine }) => {
@@ -95,7 +95,7 @@ test('a completion returns the followers to wake and posts nothing itself', asyn
   if (!one || !two) throw new Error('two items were queued');
   expect((await worker.complete([completed(one)])).wake).toMatchObject([{ stage: 'second' }]);
   expect((await worker.complete([completed(two)])).wake).toEqual([]);
-  expect(await rungStages(engine)).toEqual([]);
+  expect(await wokenStages(engine)).toEqual([]);
 });
 
 test('a completion returns no wake-up for a follower whose worker is live', async ({ engine }) => {
@@ -113,5 +113,5 @@ test('wakes that a worker could not deliver are posted without a second look', a
   const stages = JSON.stringify([{ pipeline: 'flow', stage: 'only' }]);
   const { rows } = await client.query('select public.millrace_wake($1) as answer', [stages]);
   expect(rows[0].answer).toEqual({ woken: 1 });
-  expect(await rungStages(engine)).toEqual(['flow.only']);
+  expect(await wokenStages(engine)).toEqual(['flow.only']);
 });

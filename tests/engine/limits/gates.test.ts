@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
 import { planRows } from '../../support/plan-rows.ts';
 import { postgresMajor } from '../../support/postgres-major.ts';
-import { openTransaction, rungStages } from '../../support/sessions.ts';
+import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 /** first → gate → last. */
@@ -237,10 +237,10 @@ test('no function is woken for a gate, and the stages behind it are', async ({ e
   await bring(engine, 1);
   await engine.advance('20 seconds');
   await sweep(engine);
-  expect(await rungStages(engine)).not.toContain('flow.gate');
+  expect(await wokenStages(engine)).not.toContain('flow.gate');
   await engine.sql.query(`select millrace.unpause('flow', 'gate')`);
   await sweep(engine);
-  const woken = await rungStages(engine);
+  const woken = await wokenStages(engine);
   expect(woken).toContain('flow.last');
   expect(woken).not.toContain('flow.gate');
 });

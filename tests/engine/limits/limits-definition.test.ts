@@ -1,7 +1,7 @@
 // What a definition may say about limits, and the calls that a person makes: each illegal use with its error.
 import { expect } from 'vitest';
 import { chain, type Row, test } from '../../support/engine.ts';
-import { rungStages } from '../../support/sessions.ts';
+import { wokenStages } from '../../support/sessions.ts';
 import { Worker } from '../../support/worker.ts';
 
 const concurrency = { column: 'label', limit: 2 };
@@ -150,7 +150,7 @@ test('a stage that is paused hands out nothing and wakes when it goes on', async
   await engine.advance('1 minute');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
   await engine.sql.query(`select millrace.unpause('flow', 'first')`);
-  expect(await rungStages(engine)).toEqual(['flow.first']);
+  expect(await wokenStages(engine)).toEqual(['flow.first']);
   expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
 });
 
@@ -166,7 +166,7 @@ test('a pipeline that is paused pauses all its stages; one paused by itself stay
     await worker.leave();
   }
   await engine.sql.query(`select millrace.unpause('flow')`);
-  expect(await rungStages(engine)).toEqual(['flow.one']);
+  expect(await wokenStages(engine)).toEqual(['flow.one']);
   expect(await (await Worker.of(engine, 'two')).claim()).toMatchObject({ status: 'refused' });
 });
 

@@ -1,7 +1,7 @@
 // Limits on a whole stage: most in flight, rate, back pressure. Groups have tests of their own.
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { jobEnd, rungStages } from '../../support/sessions.ts';
+import { jobEnd, wokenStages } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../../support/worker.ts';
 
 const only = (engine: Engine, limits: Row, options: Row = {}) =>
@@ -216,11 +216,11 @@ test('a blocked stage neither keeps its worker nor wakes, also for what is queue
   const worker = await Worker.of(engine, 'only');
   await worker.report(waiting(await worker.takeOne(), 'job-1'));
   expect(await worker.leave()).toMatchObject({ left: true });
-  const before = (await rungStages(engine)).length;
+  const before = (await wokenStages(engine)).length;
   await engine.advance('20 seconds');
   await engine.queued('only', 1);
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
-  expect(await rungStages(engine)).toHaveLength(before);
+  expect(await wokenStages(engine)).toHaveLength(before);
 });
 
 test('a worker that hands over a blocked stage names it not', async ({ engine }) => {

@@ -17,7 +17,7 @@ function end(): Promise<never> {
   });
 }
 
-/** Heeds no signal: it goes on until its process is ended. */
+/** Obeys no signal: the handler goes on until its process is ended. */
 async function useCpu(): Promise<never> {
   for (;;) {
     const until = Date.now() + 20;

@@ -40,7 +40,7 @@ export async function finishJob(
   return usage ? { ...outcome, usage } : outcome;
 }
 
-/** Settles with the work, or with an UnavailableError at the signal, whether or not the work heeds it. */
+/** Settles with the work, or with an UnavailableError at the signal, whether or not the work obeys it. */
 function until<T>(signal: AbortSignal, work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = () =>

@@ -45,7 +45,7 @@ export class StageWork {
   private readonly budget = new EndlessBudget();
   private readonly running = new Set<Promise<void>>();
   private stopping = false;
-  private isNudged = false;
+  private isWoken = false;
   private awake: () => void = () => {};
   private fault = '';
 
@@ -69,7 +69,7 @@ export class StageWork {
 
   /** Asks at once where work is. */
   wake(): void {
-    this.isNudged = true;
+    this.isWoken = true;
     this.awake();
   }
 
@@ -169,9 +169,9 @@ export class StageWork {
     let timer: ReturnType<typeof setTimeout> | undefined;
     await new Promise<void>((resolve) => {
       this.awake = resolve;
-      timer = setTimeout(resolve, this.isNudged ? 0 : ms);
+      timer = setTimeout(resolve, this.isWoken ? 0 : ms);
     });
     clearTimeout(timer);
-    this.isNudged = false;
+    this.isWoken = false;
   }
 }
