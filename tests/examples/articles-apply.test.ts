@@ -191,7 +191,7 @@ describe('publish', () => {
     const [one, two] = [await add(engine), await add(engine)];
     await apply(engine, 'publish', [one, shown({ notify: true })], [two, shown({ slug: 'other', notify: true })]);
     await apply(engine, 'publish', [one, shown({ notify: true })]);
-    const types = (await notices(engine)).map(({ type, notified_at }) => [type, notified_at]);
+    const types = (await notices(engine)).map(({ type, told_at }) => [type, told_at]);
     expect(types).toEqual([
       ['publication.published', null],
       ['publication.published', null],
@@ -203,7 +203,7 @@ describe('publish', () => {
     expect(await worker.report(...batch.map((item) => completed(item, { told: true })))).toEqual(
       Array(3).fill('accepted'),
     );
-    expect((await notices(engine)).every(({ notified_at }) => notified_at !== null)).toBe(true);
+    expect((await notices(engine)).every(({ told_at }) => told_at !== null)).toBe(true);
   });
 
   test('tells nothing of what is undone, and of what is deleted that it is gone', async ({ engine }) => {

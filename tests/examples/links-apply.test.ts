@@ -262,26 +262,6 @@ test('what a person says of a link stays, and what the pipeline said may change'
   expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'post', classified_by: 'person' });
 });
 
-test('a page that is fetched anew and says what it said before is not asked about again', async ({ engine, links }) => {
-  const id = await links.add('https://a.test/jobs/1');
-  await links.classify('job');
-  await links.scrape('scrape_job', 'one');
-  await links.finish('stage_job', stagedJob());
-  await links.finish('extract', extractedJob());
-  await links.write(id, 'queued');
-  await links.scrape('scrape_job', 'two');
-  await links.finish('stage_job', stagedJob());
-  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
-  expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
-  await links.write(id, 'queued');
-  await links.scrape('scrape_job', 'three');
-  await links.finish('stage_job', stagedJob({ salary: '40000 EUR' }));
-  expect(await links.row(id)).toMatchObject({ status: 'staged' });
-  await links.finish('extract', extractedJob());
-  await links.write(id, 'staged');
-  expect(await links.row(id), 'whoever writes staged wants it asked again').toMatchObject({ status: 'staged' });
-});
-
 test('while the model’s budget is spent links stay staged, and one call takes them up', async ({ engine, links }) => {
   const staged = async () => {
     const id = await links.add(`https://a.test/jobs/${Math.random()}`);

@@ -244,7 +244,7 @@ test('each verb on one run does it and is in the journal, by whom and why', asyn
   for (const [args, line] of steps) {
     expect(await inProcess(args)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Run \d+ is \w+ \(line \d+/),
+      stdout: expect.stringMatching(/^Run \d+ is \w+ \(entry \d+/),
     });
     expect(await lastLine()).toMatchObject({ ...line, by: os.userInfo().username, run_ids: [Number(args[1])] });
     if (args[0] !== 'fail') continue;

@@ -855,8 +855,8 @@ test('a page that nobody touches asks seldom, and keeps nothing of what it heard
     return { usedSize, nodes, jsEventListeners, asked };
   };
   const [early, late] = [await after(1 / 6), await after(1 / 3)];
-  // The overview and the alerts every half minute, the figures of each card every minute.
-  expect(late.asked - early.asked).toBeLessThanOrEqual(2 * 40 + cards * 20);
+  // The overview and the alerts every half minute, the figures of each card every minute, those before every five.
+  expect(late.asked - early.asked).toBeLessThanOrEqual(2 * 40 + cards * 24);
   expect(late.nodes).toBeLessThanOrEqual(early.nodes + 50);
   expect(late.jsEventListeners).toBeLessThanOrEqual(early.jsEventListeners + 5);
   expect(late.usedSize).toBeLessThan(early.usedSize + 250_000);

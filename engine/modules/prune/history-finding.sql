@@ -10,7 +10,7 @@ select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
 from (
   select s.size, trunc(s.size / s.attempts * d.attempts) as daily,
     trunc(s.size / s.attempts * d.kept) as later,
-    millrace.setting('history_gb')::int * 1e9 as most
+    (select s.value::int * 1e9 from millrace.settings s where s.name = 'history_gb') as most
   from (
     select sum(pg_total_relation_size(c.oid)) as size,
       -- A table without statistics has no count: 1.2 kB an attempt stand in.
