@@ -74,7 +74,7 @@ export async function callBatches<S extends z.ZodType>(
     );
   }
   const message =
-    'Batch prices need the tables public.model_batches and public.model_batch_lines: write a migration from ' +
-    '_millrace/batches/model-batches.sql, and push it.';
+    'Batch prices need the tables public.model_batches and public.model_batch_lines: write a migration ' +
+    'from _millrace/batches/model-batches.sql, and push it.';
   throw new MisconfiguredError(message, said.message);
 }
