@@ -19,14 +19,44 @@ interface Counter {
   output_tokens: number;
 }
 
-/** Adds up the outcomes of each stage, which follow each other, in so many buckets. */
-function addUp(outcomes: MetricsAnswer['counters'], bucketCount: number): Counter[] {
-  const counters: Counter[] = [];
-  for (const [pipeline, stage, outcome, n, runMs, runs, waitMs, waits, cost, input, output] of outcomes) {
-    const last = counters.at(-1);
-    const counter =
-      last?.pipeline === pipeline && last.stage === stage ? last : emptyCounter(pipeline, stage, bucketCount);
-    if (counter !== last) counters.push(counter);
+type Outcome = MetricsAnswer['counters'][0];
+
+/** The counters of the last scrape by stage, with the outcomes they were added up from. */
+let lastCounters = new Map<string, { outcomes: Outcome[]; counter: Counter }>();
+
+/**
+ * Adds up the outcomes of each stage, which follow each other, in so many buckets. A stage whose outcomes are those of the
+ * last scrape keeps its object, so that its text need not be written again.
+ */
+function addUp(outcomes: Outcome[], bucketCount: number): Counter[] {
+  const counters = new Map<string, { outcomes: Outcome[]; counter: Counter }>();
+  for (let from = 0, to = 0; from < outcomes.length; from = to) {
+    const [pipeline, stage] = outcomes[from] as Outcome;
+    while (outcomes[to]?.[0] === pipeline && outcomes[to]?.[1] === stage) to++;
+    const own = outcomes.slice(from, to);
+    const key = JSON.stringify([pipeline, stage]);
+    const last = lastCounters.get(key);
+    const isSame = last?.counter.run_seconds.buckets.length === bucketCount && areEqual(last.outcomes, own);
+    counters.set(key, isSame ? last : { outcomes: own, counter: addUpStage(own, bucketCount) });
+  }
+  lastCounters = counters;
+  return [...counters.values()].map(({ counter }) => counter);
+}
+
+function areEqual(a: unknown[], b: unknown[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let index = 0; index < a.length; index++) {
+    const [one, other] = [a[index], b[index]];
+    if (one !== other && !(Array.isArray(one) && Array.isArray(other) && areEqual(one, other))) return false;
+  }
+  return true;
+}
+
+/** Adds up the outcomes of one stage, or of one pipeline as a whole. */
+function addUpStage(outcomes: Outcome[], bucketCount: number): Counter {
+  const [pipeline, stage] = outcomes[0] as Outcome;
+  const counter = emptyCounter(pipeline, stage, bucketCount);
+  for (const [, , outcome, n, runMs, runs, waitMs, waits, cost, input, output] of outcomes) {
     counter.outcomes[outcome] = n;
     addTimes(counter.run_seconds, runMs, runs);
     addTimes(counter.wait_seconds, waitMs, waits);
@@ -34,7 +64,7 @@ function addUp(outcomes: MetricsAnswer['counters'], bucketCount: number): Counte
     counter.input_tokens += input;
     counter.output_tokens += output;
   }
-  return counters;
+  return counter;
 }
 
 const emptyCounter = (pipeline: string, stage: string | null, bucketCount: number): Counter => ({

@@ -9,80 +9,112 @@ interface Family {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
-  /** The text of a sample behind the name of its family: `_total{stage="a"} 1`. A scrape of a thousand stages has fifty thousand. */
+  /** The text of a sample, or of several lines, without the name of its family at its beginning: `_total{stage="a"} 1`. */
   samples: string[];
 }
 
 /** Writes what the engine tells as OpenMetrics, or in Prometheus's text format. */
 export function writeMetrics(metrics: Metrics, format: Format): string {
-  let text = '';
+  const parts: string[] = [];
   for (const { name, type, help, samples } of [...counterFamilies(metrics), ...gaugeFamilies(metrics)]) {
     if (samples.length === 0) continue;
     const family = format === 'text' && type === 'counter' ? `${name}_total` : name;
-    text += `# TYPE ${family} ${type}\n# HELP ${family} ${escapeText(help)}\n${name}${samples.join(`\n${name}`)}\n`;
+    parts.push(`# TYPE ${family} ${type}\n# HELP ${family} ${escapeText(help)}`);
+    for (const sample of samples) parts.push(name + sample);
   }
-  return format === 'openmetrics' ? `${text}# EOF\n` : text;
+  parts.push(format === 'openmetrics' ? '# EOF\n' : '');
+  return parts.join('\n');
 }
 
 /** In the order in which they are written; the engine counts more, such as attempts that were removed. */
 const outcomesShown = ['completed', 'ended', 'failed', 'retried', 'skipped', 'cancelled'];
 
-/** The counters of a stage or pipeline with its labels, which stand in some fifty lines and are written once. */
-type Labelled = Metrics['counters'][0] & { labels: string };
+type Counter = Metrics['counters'][0];
+
+/** The samples of a stage, or of a pipeline as a whole, by family: one text each, whose lines begin with the family's name. */
+interface Written {
+  bounds: string;
+  ended: string;
+  cost: string;
+  tokens: string;
+  run_seconds: string;
+  wait_seconds: string;
+}
+
+/** The text of counters that an earlier scrape has written. addUpMetrics() returns the same object for the same figures. */
+const writtenBefore = new WeakMap<Counter, Written>();
 
 function counterFamilies({ counters, bounds }: Metrics): Family[] {
-  const labelled = counters.map((each): Labelled => {
-    const { pipeline, stage } = each;
-    return { ...each, labels: written({ pipeline, stage }) };
-  });
-  const stages = labelled.filter(({ stage }) => stage !== null);
-  const runs = labelled.filter(({ stage }) => stage === null);
-  const outcomes = (of: Labelled[]) =>
-    of.flatMap(({ labels, outcomes: ended }) =>
-      outcomesShown.map((outcome) => `_total{${labels},outcome="${outcome}"} ${numberOf(ended[outcome] ?? 0)}`),
-    );
-  const counter = (name: string, help: string, samples: string[]): Family => ({ name, type: 'counter', help, samples });
+  const ends = [...bounds.map(numberOf), '+Inf'].map((bound) => `,le="${bound}"} `);
+  const key = ends.join('');
+  const stages: Written[] = [];
+  const runs: Written[] = [];
+  for (const counter of counters) {
+    let text = writtenBefore.get(counter);
+    if (text?.bounds !== key) {
+      text = writeCounter(counter, ends, key);
+      writtenBefore.set(counter, text);
+    }
+    (counter.stage === null ? runs : stages).push(text);
+  }
+  const family = (
+    name: string,
+    help: string,
+    of: Written[],
+    field: keyof Written,
+    type: Family['type'] = 'counter',
+  ): Family => ({ name, type, help, samples: of.map((text) => text[field]) });
   return [
-    counter('millrace_attempts', 'Attempts that ended, by outcome.', outcomes(stages)),
-    counter('millrace_runs', 'Runs that ended, by outcome.', outcomes(runs)),
-    counter(
-      'millrace_cost_usd',
-      'What attempts cost, in US dollars.',
-      stages.map(({ labels, cost_usd }) => `_total{${labels}} ${numberOf(cost_usd)}`),
+    family('millrace_attempts', 'Attempts that ended, by outcome.', stages, 'ended'),
+    family('millrace_runs', 'Runs that ended, by outcome.', runs, 'ended'),
+    family('millrace_cost_usd', 'What attempts cost, in US dollars.', stages, 'cost'),
+    family('millrace_tokens', 'Tokens of models, by direction.', stages, 'tokens'),
+    family(runSeconds, 'How long attempts ran.', stages, 'run_seconds', 'histogram'),
+    family(waitSeconds, 'How long first tries were queued.', stages, 'wait_seconds', 'histogram'),
+    family(
+      'millrace_run_seconds',
+      'How long runs took from their start to their end.',
+      runs,
+      'run_seconds',
+      'histogram',
     ),
-    counter(
-      'millrace_tokens',
-      'Tokens of models, by direction.',
-      stages.flatMap(({ labels, input_tokens, output_tokens }) => [
-        `_total{${labels},direction="input"} ${numberOf(input_tokens)}`,
-        `_total{${labels},direction="output"} ${numberOf(output_tokens)}`,
-      ]),
-    ),
-    histogram('millrace_attempt_run_seconds', 'How long attempts ran.', stages, 'run_seconds', bounds),
-    histogram('millrace_attempt_wait_seconds', 'How long first tries were queued.', stages, 'wait_seconds', bounds),
-    histogram('millrace_run_seconds', 'How long runs took from their start to their end.', runs, 'run_seconds', bounds),
   ];
 }
 
-function histogram(
-  name: string,
-  help: string,
-  counters: Labelled[],
-  field: 'run_seconds' | 'wait_seconds',
-  bounds: number[],
-): Family {
-  const samples: string[] = [];
-  const ends = [...bounds.map(numberOf), '+Inf'].map((bound) => `,le="${bound}"} `);
-  for (const { labels, [field]: times } of counters) {
-    const bucket = `_bucket{${labels}`;
-    let count = 0;
-    for (let index = 0; index < times.buckets.length; index++) {
-      count += times.buckets[index] ?? 0;
-      samples.push(`${bucket}${ends[index]}${numberOf(count)}`);
-    }
-    samples.push(`_count{${labels}} ${numberOf(count)}`, `_sum{${labels}} ${numberOf(times.sum)}`);
+const runSeconds = 'millrace_attempt_run_seconds';
+const waitSeconds = 'millrace_attempt_wait_seconds';
+
+function writeCounter(counter: Counter, ends: string[], bounds: string): Written {
+  const { outcomes, cost_usd, input_tokens, output_tokens } = counter;
+  const isRun = counter.stage === null;
+  const labels = stageLabels(counter.pipeline, counter.stage);
+  const ended = outcomesShown.map(
+    (outcome) => `_total{${labels},outcome="${outcome}"} ${numberOf(outcomes[outcome] ?? 0)}`,
+  );
+  return {
+    bounds,
+    ended: ended.join(isRun ? '\nmillrace_runs' : '\nmillrace_attempts'),
+    cost: `_total{${labels}} ${numberOf(cost_usd)}`,
+    tokens:
+      `_total{${labels},direction="input"} ${numberOf(input_tokens)}\n` +
+      `millrace_tokens_total{${labels},direction="output"} ${numberOf(output_tokens)}`,
+    run_seconds: writeTimes(isRun ? 'millrace_run_seconds' : runSeconds, labels, counter.run_seconds, ends),
+    // A pipeline as a whole has no wait.
+    wait_seconds: isRun ? '' : writeTimes(waitSeconds, labels, counter.wait_seconds, ends),
+  };
+}
+
+function writeTimes(name: string, labels: string, { sum, buckets }: Counter['run_seconds'], ends: string[]): string {
+  const bucket = `_bucket{${labels}`;
+  const lines: string[] = [];
+  let count = 0;
+  for (let index = 0; index < buckets.length; index++) {
+    count += buckets[index] ?? 0;
+    lines.push(`${bucket}${ends[index]}${numberOf(count)}`);
   }
-  return { name, type: 'histogram', help, samples };
+  lines.push(`_count{${labels}} ${numberOf(count)}`, `_sum{${labels}} ${numberOf(sum)}`);
+  // V8 copies a joined text at once, and one that was put together by + piece by piece, at each scrape.
+  return lines.join(`\n${name}`);
 }
 
 function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, release, level }: Metrics): Family[] {
@@ -92,7 +124,7 @@ function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, relea
     help,
     samples: samples.map(([labels, value]) => `${labels && `{${labels}}`} ${numberOf(value)}`),
   });
-  const labelled = stages.map((each) => [written({ pipeline: each.pipeline, stage: each.stage }), each] as const);
+  const labelled = stages.map((each) => [stageLabels(each.pipeline, each.stage), each] as const);
   const ofStages = (name: string, help: string, read: (stage: (typeof stages)[0]) => number) =>
     gauge(
       name,
@@ -128,6 +160,12 @@ function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, relea
   ];
 }
 
+function stageLabels(pipeline: string, stage: string | null): string {
+  return stage === null
+    ? `pipeline="${escapeLabel(pipeline)}"`
+    : `pipeline="${escapeLabel(pipeline)}",stage="${escapeLabel(stage)}"`;
+}
+
 /** Labels that have a value, without the braces around them. */
 function written(labels: Labels): string {
   return Object.entries(labels)
@@ -140,7 +178,7 @@ function escapeText(text: string): string {
 }
 
 function escapeLabel(text: string): string {
-  return escapeText(text).replaceAll('"', '\\"');
+  return /[\\\n"]/.test(text) ? escapeText(text).replaceAll('"', '\\"') : text;
 }
 
 /** A number as both formats read it: one of OpenMetrics' buckets has a dot. */
