@@ -53,10 +53,11 @@ it('no function can be executed by public', async () => {
   ).toEqual([]);
 });
 
-it('a function that runs with its owner’s rights is a public one or a trigger; deciding runs with the decider’s', async () => {
+it('a function that runs with its owner’s rights is a public one or a trigger; deciding and progress run with the caller’s', async () => {
   expect(
     await names(`select f.name from ${of}
-      where f.name <> 'millrace_decide(bigint,jsonb)' and f.prosecdef <> (f.pronamespace = 'public'::regnamespace or (f.prorettype = 'trigger'::regtype))`),
+      where f.name not in ('millrace_decide(bigint,jsonb)', 'millrace_progress(jsonb,uuid)')
+        and f.prosecdef <> (f.pronamespace = 'public'::regnamespace or (f.prorettype = 'trigger'::regtype))`),
   ).toEqual([]);
 });
 
