@@ -2,10 +2,12 @@
 // Ctrl-C.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
 import type { Lent } from '../commands/trial.ts';
 import { nameOfUser, type Target } from '../operate/find-target.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
+import { awaitBranch } from './await-branch.ts';
 import type { Findings } from './expected.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
 import {
@@ -170,7 +172,9 @@ async function upgrade(project: HostedProject, root: string): Promise<void> {
 async function onBranch(project: HostedProject, measuring: Measuring, course: Course): Promise<Found> {
   course.state.mayHaveBranch = true;
   const reference = await project.createBranch(trialBranch);
-  const { from } = course.trial;
-  const branch = hostedProject(reference, { from, signal: measuring.signal });
+  const { from, say } = course.trial;
+  const { signal } = measuring;
+  const branch = hostedProject(reference, { from, signal });
+  await awaitBranch(branch, { say, now: Date.now, pause: (ms) => sleep(ms, undefined, { signal }) });
   return measureBranchRow({ ...measuring, target: await deployed(branch, course) });
 }
