@@ -134,9 +134,13 @@ export class Watcher {
   async #askDue(): Promise<void> {
     this.#isAsking = true;
     const soon = Date.now() + togetherMs;
-    await this.#ask([...this.#rows.values()].filter(({ at }) => at <= soon));
-    this.#isAsking = false;
-    this.#plan();
+    try {
+      await this.#ask([...this.#rows.values()].filter(({ at }) => at <= soon));
+    } finally {
+      // A listener may throw: the page's own error must not end the other watches.
+      this.#isAsking = false;
+      this.#plan();
+    }
   }
 
   async #ask(rows: Row[]): Promise<void> {
@@ -152,8 +156,9 @@ export class Watcher {
     if (!error) {
       this.#failures = 0;
       this.#take(rows, data as Answer);
-    } else if (![400, 403, 404].includes(status)) {
-      // The network, the server, or a token that is refreshed meanwhile.
+    } else if (![400, 403, 404].includes(status) && error.code !== '42501') {
+      // The network, the server, or a token that is refreshed meanwhile. A missing grant is none of
+      // these, though its status is 401 for callers without a token.
       const pause = Math.min(1000 * 2 ** this.#failures, longestBackoffMs);
       this.#failures += 1;
       for (const row of rows) row.at = Date.now() + pause;
@@ -166,7 +171,9 @@ export class Watcher {
   }
 
   #refuse(row: Row, error: ProgressError): void {
-    this.#rows.delete(JSON.stringify([row.pipeline, row.key]));
+    const id = JSON.stringify([row.pipeline, row.key]);
+    // Another component may watch the same key anew by now.
+    if (this.#rows.get(id) === row) this.#rows.delete(id);
     if (this.#rows.size === 0) this.#stop();
     for (const listener of row.listeners) listener.onError(error);
   }

@@ -1,5 +1,7 @@
 // @millrace/client over a whole stack: live by Realtime, complete without it.
 import { randomUUID } from 'node:crypto';
+import { createClient } from '@supabase/supabase-js';
+import { WebSocket } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Progress, ProgressError, type RowWatch, watchRow } from '../../packages/client/index.ts';
 import { startTickets, type Tickets } from '../support/watching.ts';
@@ -95,6 +97,37 @@ test('another’s row is refused like one that there is not, and the rows beside
     })(),
   ]);
   expect(iteration).toMatchObject({ status: 'rejected', reason: expect.any(ProgressError) });
+});
+
+test('a page without a token is refused a table that it may not select', async () => {
+  const { apiUrl, publishableKey } = tickets.stack;
+  const client = createClient(apiUrl, publishableKey, { realtime: { transport: WebSocket as never } });
+  const { errors } = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(randomUUID()) }));
+  await expect.poll(() => errors[0]?.code, { timeout: 5000, interval: 20 }).toBe('42501');
+});
+
+test('a listener that throws ends no other watch', async () => {
+  const thrown: unknown[] = [];
+  const onThrown = (error: unknown) => thrown.push(error);
+  const others = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', onThrown);
+  onTestFinished(() => {
+    process.off('unhandledRejection', onThrown);
+    for (const other of others) process.on('unhandledRejection', other);
+  });
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const [one, two] = [await tickets.add(user), await tickets.add(user)];
+  const broken = new Error('the page is broken');
+  const stop = watchRow(client, { pipeline: 'tickets', key: one }).subscribe(() => {
+    throw broken;
+  });
+  onTestFinished(stop);
+  const other = follow(watchRow(client, { pipeline: 'tickets', key: two }));
+  await expect
+    .poll(() => states(other), { timeout: 5000, interval: 20 })
+    .toEqual({ read: 'pending', answer: 'pending' });
+  expect(thrown).toContain(broken);
 });
 
 test('nobody joins the topic of another user', async () => {

@@ -42,6 +42,10 @@ union all
 select 'the progress of the invariants'' check'
 where not exists (select from millrace.check_progress)
 union all
+select 'policy millrace_progress'
+where to_regclass('realtime.messages') is not null
+  and not exists (select from pg_policy p where p.polname = 'millrace_progress')
+union all
 select 'cron job ' || j.name
 from millrace.schedules j
 where not exists (select from cron.job c where c.jobname = j.name);
@@ -84,7 +88,9 @@ begin
   from millrace.schedules j
   left join cron.job c on c.jobname = j.name
   where c.command is distinct from j.command;
-  perform millrace.open_topics();
+  if 'policy millrace_progress' = any (v_missing) then
+    perform millrace.open_topics();
+  end if;
   return v_missing;
 end
 $$;

@@ -39,6 +39,9 @@ begin
     from millrace.pipelines p
     where p.id = p_pipeline_id;
   end loop;
+exception when others then
+  -- Clients poll, but the change must not fail.
+  raise warning 'progress is not sent: %', sqlerrm;
 end
 $$;
 
@@ -51,6 +54,8 @@ select distinct p.id, k.value, p_topic, v_now + interval '1 minute'
 from jsonb_each(p_rows) r
 join millrace.pipelines p on p.name = r.key
 cross join jsonb_each_text(r.value) k
+-- One change sends to all who watch its row, and counts the leases.
+where (select count(*) from millrace.watches) < 5000
 order by 1, 2
 on conflict on constraint watches_pkey do update
 set until = excluded.until
@@ -68,11 +73,7 @@ $$;
 -- join and for each new token.
 create function millrace.open_topics()
 as $$
-if to_regclass('realtime.messages') is not null and not exists (
-    select from pg_policy p where p.polname = 'millrace_progress') then
-  execute $q$
-    create policy millrace_progress on realtime.messages for select to anon, authenticated
-    using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',
-      nullif((select current_setting('request.jwt.claims', true)), '')::json ->> 'sub', ':'))))$q$;
-end if;
+create policy millrace_progress on realtime.messages for select to anon, authenticated
+using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',
+  nullif((select current_setting('request.jwt.claims', true)), '')::json ->> 'sub', ':'))));
 $$;

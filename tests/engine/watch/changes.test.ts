@@ -131,6 +131,42 @@ test('a client whose transaction stays open holds up no transition, and is told'
   await service.query('rollback');
 });
 
+test('a Realtime that refuses a message, or is gone, fails no change of a watched row', async ({ engine }) => {
+  await engine.pipeline(stages);
+  const [id = ''] = await engine.queued('one');
+  await watch(await engine.database.connect('service_role'), [id]);
+  const superuser = await engine.database.connect('supabase_admin');
+  await superuser.query('alter function realtime.send(jsonb, text, text, boolean) rename to send_of_old');
+  expect(await runStage(engine, 'one')).toHaveLength(1);
+  await engine.advance('1 second');
+  await engine.rows('delete from public.items where id = $1', [id]);
+  expect(await engine.rows('select from public.items')).toEqual([]);
+});
+
+test('over 5,000 leases a client gets no more, and is answered all the same', async ({ engine }) => {
+  await engine.pipeline(stages);
+  const [id = ''] = await engine.insert();
+  const service = await engine.database.connect('service_role');
+  await watch(service, [id]);
+  await engine.sql.query(`
+    insert into millrace.watches (pipeline_id, entity_id, topic, until)
+    select w.pipeline_id, n::text, 'crowd', w.until
+    from millrace.watches w, generate_series(1, 4999) n`);
+  const { rows } = await progressOf(service, { [id]: null }, randomUUID());
+  expect(rows[0]?.progress).not.toBeNull();
+  expect(await engine.rows('select from millrace.watches')).toHaveLength(5000);
+});
+
+test('doctor() names a policy that was dropped, and connect writes it anew', async ({ engine }) => {
+  const named = () => engine.rows(`select from millrace.doctor() where detail like '%policy millrace_progress%'`);
+  const policies = () => engine.rows(`select from pg_policy where polname = 'millrace_progress'`);
+  await engine.sql.query('drop policy millrace_progress on realtime.messages');
+  expect(await named()).toHaveLength(1);
+  await engine.sql.query('select millrace.set_up()');
+  expect(await named()).toEqual([]);
+  expect(await policies()).toHaveLength(1);
+});
+
 test('a lease ends after a minute unless its client renews it, and the sweep deletes it', async ({ engine }) => {
   await engine.pipeline(stages);
   const [id = ''] = await engine.insert();
