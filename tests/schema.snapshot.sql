@@ -556,7 +556,7 @@ table millrace.log
 sequence millrace.log_id_seq
 view millrace.missing_set_up
   column what text
-  as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
+  as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'policy millrace_progress'::text AS what WHERE to_regclass('realtime.messages'::text) IS NOT NULL AND NOT (EXISTS ( SELECT FROM pg_policy p WHERE p.polname = 'millrace_progress'::name)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
 table millrace.operators
   column added_at timestamp with time zone not null default millrace.now()
   column note text not null default ''::text
