@@ -44,6 +44,16 @@ test('what a batch leaves is asked directly', async ({ engine }) => {
   for (const { message } of await errors(engine)) page.expectPromised(message);
 });
 
+test('the pipeline is asked for where it is missing', async ({ engine }) => {
+  const page = await open(engine);
+  const stage = page.exported<Stage>('judge');
+  const site = await new BatchSite(engine).start({ stage, answer, lacksPipeline: true });
+  await startRemarks(engine, 1);
+  await site.round(site.stages.slice(0, 1));
+  const [{ message }] = (await errors(engine)) as [{ message: string }];
+  page.expectPromised(message);
+});
+
 test('the tables are asked for where they are missing', async ({ engine }) => {
   const page = await open(engine);
   const site = await new BatchSite(engine).start({ stage: page.exported<Stage>('judge'), answer, lacksTables: true });

@@ -80,6 +80,8 @@ export interface SiteOptions extends Omit<BatchesOptions, 'answer'> {
   stage?: Stage;
   /** Whether the tables of batches are missing. */
   lacksTables?: boolean;
+  /** Whether no pipeline carries them. */
+  lacksPipeline?: boolean;
 }
 
 async function defineFlow(engine: Engine): Promise<void> {
@@ -107,6 +109,7 @@ export class BatchSite {
     definition = modelBatches,
     stage,
     lacksTables,
+    lacksPipeline,
     answer,
     ...options
   }: SiteOptions = {}) {
@@ -116,7 +119,7 @@ export class BatchSite {
     const { engine, env } = this;
     if (!lacksTables) await engine.sql.query(fs.readFileSync(tables, 'utf8'));
     if (!stage) await defineFlow(engine);
-    if (!lacksTables) await engine.define(definitionOf(definition));
+    if (!lacksTables && !lacksPipeline) await engine.define(definitionOf(definition));
     this.rpc = this.sessions();
     const judge = stage ?? judgeStage({ gatherSeconds: 60, ...terms });
     this.stages.push(judge, beginBatches(definition), distributeBatches(definition));

@@ -13,6 +13,8 @@ export interface Line {
 export interface Plan {
   /** How many polls say that it is under way. */
   polls?: number;
+  /** From which poll on a batch that has ended names its files (OpenAI). */
+  filesAfter?: number;
   /** How it ends. */
   end?: 'completed' | 'expired' | 'cancelled' | 'running';
   /** How many of its lines are answered before that. */

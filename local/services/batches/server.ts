@@ -167,10 +167,11 @@ function shown(jobs: BatchJobs, batch: Batch): object {
       results_url: isOver ? `https://api.anthropic.com/v1/messages/batches/${id}/results` : null,
     };
   }
+  const hasFiles = isOver && state !== 'rejected' && batch.polls > (plan.filesAfter ?? 0);
   const hasErrors = failed > 0 || answered.length < lines.length;
   const errors = (plan.invalid ?? []).map((line) => ({
     code: 'invalid_json_line',
-    line,
+    line: Number.isNaN(line) ? null : line,
     message: 'This line is not parseable as valid JSON.',
     param: null,
   }));
@@ -183,8 +184,8 @@ function shown(jobs: BatchJobs, batch: Batch): object {
     },
     status: state === 'running' ? 'in_progress' : state === 'rejected' ? 'failed' : state,
     created_at: Math.floor(createdAt / 1000),
-    output_file_id: isOver && done > 0 && state !== 'rejected' ? keep(jobs, `${id} output`) : null,
-    error_file_id: isOver && hasErrors && state !== 'rejected' ? keep(jobs, `${id} errors`) : null,
+    output_file_id: hasFiles && done > 0 ? keep(jobs, `${id} output`) : null,
+    error_file_id: hasFiles && hasErrors ? keep(jobs, `${id} errors`) : null,
     errors: state === 'rejected' ? { object: 'list', data: errors } : null,
     request_counts: { total: lines.length, completed: isOver ? done : 0, failed: isOver ? failed : 0 },
     metadata,

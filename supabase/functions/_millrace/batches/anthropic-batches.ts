@@ -1,13 +1,12 @@
 import { z } from 'zod';
+import { RetriableError } from '../errors.ts';
 import { parseJson } from '../parse-json.ts';
 import { type BatchApi, type BatchCall, type BatchResult, customIdOf, lineOf } from './batch-api.ts';
 import { callProvider, linesAt } from './call-provider.ts';
 import { readAs } from './openai-batches.ts';
 
-/** How many pages of batches are looked through, a hundred on each. */
-const MAX_PAGES = 20;
 /** How far the provider's clock may be behind the database's. */
-const CLOCK_MS = 300_000;
+const CLOCK_MS = 3_600_000;
 
 const counts = z.object({
   processing: z.number(),
@@ -72,8 +71,12 @@ export const anthropicBatches: BatchApi = {
     return id === undefined ? null : { id, unsure: true };
   },
   async owns(file, { provider, batch, signal }) {
-    for await (const text of linesAt(file, provider, { signal })) return resultOf(text, batch) !== 'unknown';
-    return false;
+    for await (const text of linesAt(file, provider, { signal })) {
+      // An error in the place of results says of nobody's that they are another's.
+      if (result.safeParse(parseJson(text)).success) return resultOf(text, batch) !== 'unknown';
+      break;
+    }
+    throw new RetriableError('results_incomplete', 'The results by which a batch is recognized cannot be read now.');
   },
   async stateOf(id, { provider, signal }) {
     const answer = await callProvider(`/messages/batches/${encodeURIComponent(id)}`, provider, { signal });
@@ -89,8 +92,9 @@ export const anthropicBatches: BatchApi = {
   async cancel(id, { provider, signal }) {
     await callProvider(`/messages/batches/${encodeURIComponent(id)}/cancel`, provider, { signal, method: 'POST' });
   },
-  async *results(file, { provider, batch, signal }) {
-    for await (const text of linesAt(file, provider, { signal })) yield resultOf(text, batch);
+  async *results(file, { provider, batch, signal }, from = 0) {
+    let read = 0;
+    for await (const text of linesAt(file, provider, { signal })) if (++read > from) yield resultOf(text, batch);
   },
 };
 
@@ -102,15 +106,14 @@ async function candidatesOf({ provider, batch, signal }: BatchCall): Promise<Mes
   const from = Date.parse(batch.begun_at ?? '') - CLOCK_MS;
   const found: MessageBatch[] = [];
   let after = '';
-  for (let pages = 0; pages < MAX_PAGES; pages++) {
+  for (;;) {
     const answer = await callProvider(`/messages/batches?limit=100${after}`, provider, { signal });
     const { data, has_more: more, last_id: last } = readAs(page, answer);
     const young = data.filter((one) => !(Date.parse(one.created_at) < from));
     found.push(...young.filter((one) => totalOf(one) === batch.sent));
-    if (!more || !last || young.length < data.length) break;
+    if (!more || !last || young.length < data.length) return found;
     after = `&after_id=${encodeURIComponent(last)}`;
   }
-  return found;
 }
 
 const totalOf = ({ request_counts: done }: MessageBatch) =>

@@ -12,6 +12,8 @@ export interface BatchState {
   state: 'running' | 'cancelling' | 'completed' | 'expired' | 'cancelled' | 'rejected';
   /** Where its results are. */
   files: string[];
+  /** Whether it has ended with results, and does not yet say where they are. */
+  lacksFiles?: boolean;
   /** How many questions have a result, as the provider counts them. */
   results: number;
   /** Of a rejected batch: the faults of its file, with the number of the line where one is to blame. */
@@ -44,13 +46,13 @@ export interface BatchApi {
     call: BatchCall,
     areKnown: (ids: string[]) => Promise<string[]>,
   ): Promise<{ id: string; unsure: boolean } | null>;
-  /** Whether results are those of this batch. */
+  /** Whether results are those of this batch. Throws where they cannot be read. */
   owns(file: string, call: BatchCall): Promise<boolean>;
   /** The state of a batch; null for one that the provider does not know. */
   stateOf(id: string, call: Omit<BatchCall, 'batch'>): Promise<BatchState | null>;
   cancel(id: string, call: Omit<BatchCall, 'batch'>): Promise<void>;
-  /** The results in a file of the batch, as far as they can be read. */
-  results(file: string, call: BatchCall): AsyncGenerator<BatchResult | 'unknown'>;
+  /** The results in a file of the batch behind so many lines, as far as they can be read. */
+  results(file: string, call: BatchCall, from?: number): AsyncGenerator<BatchResult | 'unknown'>;
 }
 
 /** The number of the row that a custom_id names; null for one that is not of this batch. */

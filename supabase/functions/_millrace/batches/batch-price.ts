@@ -12,7 +12,7 @@ import { apiError } from '../model/model-errors.ts';
 import type { ModelApi, Provider } from '../model/model-settings.ts';
 import type { Env } from '../settings.ts';
 import type { JobState, ServiceContext } from '../stage/service.ts';
-import { type HandlerContext, type Waiting, waiting } from '../stage/stage.ts';
+import { type HandlerContext, waiting } from '../stage/stage.ts';
 import { callBatches, type LineFault, lineAnswer } from './batch-rows.ts';
 
 export interface BatchPriceOptions {
@@ -31,8 +31,6 @@ const MAX_BYTES = 32_000_000;
 /** The questions of one claim are gathered by one call. */
 const GATHER_MS = 10;
 const MAX_GATHERED = 200;
-const ENDING_PAUSE_MS = 500;
-const ENDING_TRIES = 20;
 /** How many answers are read by one call. */
 const MAX_READ = 250;
 
@@ -51,8 +49,8 @@ export function atBatchPrice(asked: ModelService, options: BatchPriceOptions = {
   const hours = Number(within.replace(/h$/, ''));
   check(hours > 0 && hours <= 168, `within is ${within}, but must be hours from 0 to 168, such as '24h'`);
   check(
-    gatherSeconds >= 0 && gatherSeconds <= hours * 3600,
-    `gatherSeconds is ${gatherSeconds}, but must be from 0 to ${within}`,
+    gatherSeconds >= 1 && gatherSeconds <= hours * 3600,
+    `gatherSeconds is ${gatherSeconds}, but must be from 1 to ${within}`,
   );
   check(
     Number.isInteger(maxRows) && maxRows >= 1 && maxRows <= 50_000,
@@ -97,7 +95,8 @@ export function atBatchPrice(asked: ModelService, options: BatchPriceOptions = {
         request: JSON.stringify(requestOf(question, api, context.retryCount)),
         origin,
       };
-      return gathered({ name }, () => gatherer.add(batch, line, context), context.signal);
+      const given = await gatherer.add(batch, line, context);
+      return 'custom_id' in given ? waiting({ name }, given.custom_id) : null;
     },
     poll: (id, context) => answers.poll(id, provider(context.env), context),
     readCallback() {
@@ -120,29 +119,8 @@ function requestOf(question: Asked, api: ModelApi, retryCount: number): unknown 
   return storable(api === 'chat' ? toChat(question) : body);
 }
 
-const place = z.union([
-  z.object({ custom_id: z.string() }),
-  z.object({ ending: z.literal(true) }),
-  z.object({ direct: z.literal(true) }),
-]);
+const place = z.union([z.object({ custom_id: z.string() }), z.object({ direct: z.literal(true) })]);
 type Place = z.output<typeof place>;
-
-/** Waits for the row's line; null where the row is to be asked directly. */
-async function gathered(
-  service: { name: string },
-  add: () => Promise<Place>,
-  signal: AbortSignal,
-): Promise<Waiting | null> {
-  for (let tries = 0; tries < ENDING_TRIES; tries++) {
-    const given = await add();
-    if ('custom_id' in given) return waiting(service, given.custom_id);
-    if ('direct' in given) return null;
-    // A former answer is on its way, and may end this very attempt.
-    await new Promise((resolve) => setTimeout(resolve, ENDING_PAUSE_MS));
-    signal.throwIfAborted();
-  }
-  throw new RetriableError('batch_ending', 'The answers of the row’s batch are being handed over.', 60_000);
-}
 
 interface Gathered {
   batch: object;
@@ -193,7 +171,7 @@ function grouped(some: Gathered[]): Map<string, Gathered[]> {
 }
 
 const kept = z.object({
-  line: z.number(),
+  custom_id: z.string(),
   api: z.enum(['responses', 'chat', 'messages']),
   origin: z.record(z.string(), z.string()),
   answer: lineAnswer.nullable(),
@@ -202,12 +180,11 @@ type Kept = z.output<typeof kept>;
 
 /** Reads the answers to rows that are asked after in one go by one call. */
 class Answers {
-  private asked: { line: string; resolve(kept: Kept | undefined): void; reject(error: unknown): void }[] = [];
+  private asked: { id: string; resolve(kept: Kept | undefined): void; reject(error: unknown): void }[] = [];
 
   async poll(id: string, { prefix }: Provider, context: ServiceContext): Promise<JobState> {
-    const line = id.split('-').at(-1) ?? '';
     const found = await new Promise<Kept | undefined>((resolve, reject) => {
-      this.asked.push({ line, resolve, reject });
+      this.asked.push({ id, resolve, reject });
       if (this.asked.length === 1) queueMicrotask(() => void this.read(context));
     });
     if (!found) return { state: 'lost' };
@@ -220,10 +197,10 @@ class Answers {
     for (let from = 0; from < all.length; from += MAX_READ) {
       const some = all.slice(from, from + MAX_READ);
       try {
-        const args = { p_items: some.map(({ line }) => line) };
+        const args = { p_items: some.map(({ id }) => id) };
         const rows = await callBatches(context, z.array(kept), 'model_batch_answers', args);
-        const byLine = new Map(rows.map((row) => [String(row.line), row]));
-        for (const { line, resolve } of some) resolve(byLine.get(line));
+        const byId = new Map(rows.map((row) => [row.custom_id, row]));
+        for (const { id, resolve } of some) resolve(byId.get(id));
       } catch (error) {
         for (const { reject } of some) reject(error);
       }

@@ -55,7 +55,7 @@ export async function callBatches<S extends z.ZodType>(
   name: string,
   args: { p_job?: object; p_items?: readonly unknown[] },
 ): Promise<z.output<S>> {
-  let said: { code?: string; message: string } | null;
+  let said: { code?: string; message: string; hint?: string | null } | null;
   try {
     const { data, error } = await dataApi(readPlatform(env)).rpc(name, storable(args)).abortSignal(signal);
     if (!error) return schema.parse(data);
@@ -65,6 +65,8 @@ export async function callBatches<S extends z.ZodType>(
     said = { message: messageOf(error) };
   }
   signal.throwIfAborted();
+  // A refusal of model_batch_gather() with its remedy.
+  if (said.code === 'MR002') throw new MisconfiguredError(`${said.message}. ${said.hint ?? ''}`);
   if (!lacksTables.includes(said.code ?? '')) {
     throw new UnavailableError(
       'batches_unavailable',

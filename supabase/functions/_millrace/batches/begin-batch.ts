@@ -37,7 +37,7 @@ export function providerOf({ settings, api, url }: BatchRow, env: Env): Provider
 
 export const apiOf = ({ api }: BatchRow): BatchApi => (api === 'messages' ? anthropicBatches : openaiBatches);
 
-const closedBatch = batchRow.extend({ was_begun: z.boolean() });
+const closedBatch = batchRow.extend({ was_begun: z.boolean(), is_fresh: z.boolean() });
 
 /** Closes a batch, uploads its file and begins it, or finds the batch that an earlier call has begun. */
 export async function beginBatch(id: number, context: HandlerContext): Promise<Begun | Waiting> {
@@ -51,6 +51,10 @@ export async function beginBatch(id: number, context: HandlerContext): Promise<B
     ? await api.find(call, (ids) => callBatches(context, z.array(z.string()), 'model_batch_known', { p_items: ids }))
     : null;
   if (found) return waitFor(found.id, found.unsure ? 'unsure' : 'running', batch, context);
+  if (batch.is_fresh) {
+    // A call that was cut off may reach the provider later, and its list may lag.
+    throw new RetriableError('batch_unknown', 'An earlier call may still be beginning the batch.', 120_000);
+  }
   if (batch.is_over) return nothing('never_begun');
   const lines = await readFile(id, context);
   const { done, record } = await stepsOf('uploaded', z.object({ round: z.number(), file: z.string() }), context);
@@ -105,6 +109,7 @@ async function pollBatch(id: string, context: ServiceContext): Promise<JobState>
   if (!state) return { state: 'lost' };
   if (state.state === 'running' && batch.is_over && !isUnsure(batch)) await api.cancel(id, call);
   if (state.state === 'running' || state.state === 'cancelling') return { state: 'running' };
+  if (state.lacksFiles && !batch.is_over) return { state: 'running' };
   return { state: 'finished', job: { batch, state } satisfies EndedBatch };
 }
 
@@ -140,8 +145,15 @@ export async function finishBatch(job: unknown, context: FinishContext): Promise
       `The provider refused the file for ${items.length} of its lines: it begins without them.`,
     );
   }
-  const fault = first?.fault ?? { status: 400, code: null, type: null, message: 'The provider refused the file.' };
-  return { status: 'rejected', files: [], results: 0, fault };
+  const { code, message } = first?.fault ?? { code: null, message: 'no reason given' };
+  // No row is to blame, so that none fails for good.
+  const said = { status: null, code: code ?? 'batch_rejected', type: null };
+  return {
+    status: 'rejected',
+    files: [],
+    results: 0,
+    fault: { ...said, message: `The provider refused the batch: ${message}` },
+  };
 }
 
 const endOf = ({ state }: BatchState) => ENDED.find((one) => one === state) ?? 'completed';

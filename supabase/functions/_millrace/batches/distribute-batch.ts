@@ -17,8 +17,8 @@ const HAND = 250;
 /** How many of each are done by one invocation, whose CPU is short. */
 const MAX_TAKEN = 10_000;
 const MAX_HANDED = 5_000;
-/** How often the files are read anew for results that the provider counts and they lack. */
-const MAX_PASSES = 3;
+/** How often the files are read anew, for an hour, for results that the provider counts and they lack. */
+const MAX_PASSES = 8;
 const HAND_TIMEOUT_MS = 20_000;
 
 export const distributed = z.object({
@@ -84,8 +84,8 @@ async function takeResults(work: Work, from: Progress): Promise<boolean> {
       return false;
     }
   }
-  const { lines, unanswered } = await sumsOf(work);
-  const missing = begun.status === 'completed' ? unanswered : begun.results - (lines - unanswered);
+  const { unanswered } = await sumsOf(work);
+  const missing = begun.status === 'completed' ? unanswered : begun.results - ((batch.sent ?? 0) - unanswered);
   if (missing > 0 && pass < MAX_PASSES) {
     context.log.warn('results of a batch are missing in its files, which are read anew', {
       batch: batch.id,
@@ -106,16 +106,15 @@ async function takeFile({ batch, context }: Work, file: string, from: number): P
   const provider = providerOf(batch, context.env);
   const { settings, table } = prices.parse(batch.prices);
   let unknown = 0;
-  let read = 0;
+  let read = from;
   let taken: object[] = [];
   const save = async () => {
     if (taken.length === 0) return;
     await callBatches(context, z.unknown(), 'model_batch_take', { p_job: { id: batch.id }, p_items: taken });
     taken = [];
   };
-  for await (const result of apiOf(batch).results(file, { provider, batch, signal: context.signal })) {
+  for await (const result of apiOf(batch).results(file, { provider, batch, signal: context.signal }, from)) {
     read += 1;
-    if (read <= from) continue;
     if (result === 'unknown') unknown += 1;
     else if (result.answer) {
       const { line, answer } = result;

@@ -46,7 +46,9 @@ create table public.model_batch_lines (
   answer jsonb,
   usage jsonb,
   lapsed boolean not null default false,
-  handed_at timestamptz
+  handed_at timestamptz,
+  -- Its row has asked another question since it was sent: nobody gets the answer.
+  dropped boolean not null default false
 );
 create unique index model_batch_lines_live on public.model_batch_lines (effect)
   where handed_at is null;
@@ -84,8 +86,16 @@ select to_jsonb(p_batch)
   || jsonb_build_object('is_over', p_batch.ends_at <= millrace.now())
 $$;
 
--- Adds questions to the open batch of their stage. Answers in their order: {custom_id}, {ending}
--- while a former answer is on its way to the row, or {direct} where its time for batches is over.
+-- Whether two bodies ask the same question: a retry may only allow a longer answer.
+create function public.model_batch_same(p_one text, p_other text) returns boolean
+language sql immutable set search_path = ''
+as $$
+select p_one = p_other or p_one::jsonb - '{max_tokens, max_output_tokens, max_completion_tokens}'
+  ::text[] = p_other::jsonb - '{max_tokens, max_output_tokens, max_completion_tokens}'::text[]
+$$;
+
+-- Adds questions to the open batch of their stage. Answers in their order: {custom_id}, or {direct}
+-- where its time for batches is over. A row that asks something else leaves its former batch.
 create function public.model_batch_gather(p_job jsonb, p_items jsonb) returns jsonb
 language plpgsql security definer set search_path = ''
 as $$
@@ -97,26 +107,48 @@ declare
   v_answers jsonb := '[]';
   v_within interval := make_interval(secs => (p_job ->> 'within_seconds')::int);
 begin
+  if not exists (
+      select from millrace.pipelines p
+      where p.entity_table = 'public.model_batches'::regclass) then
+    raise exception 'No pipeline carries the rows of public.model_batches'
+      using errcode = 'MR002', hint = 'Export modelBatches of _millrace/batches/model-batches.ts '
+        'from a file in _pipelines, and run npx millrace sync.';
+  end if;
+  -- One call of a stage after the other, or two would each open a batch.
+  perform pg_advisory_xact_lock(hashtextextended(
+    'model_batches ' || (p_job ->> 'pipeline') || '/' || (p_job ->> 'stage'), 0));
   -- In the order of model_batch_close(): batches before their questions.
   perform from public.model_batches b
-  where b.pipeline = p_job ->> 'pipeline' and b.stage = p_job ->> 'stage' and b.closed_at is null
+  where b.id = any (array(
+    select o.id from public.model_batches o
+    where o.pipeline = p_job ->> 'pipeline' and o.stage = p_job ->> 'stage'
+      and o.closed_at is null
+    union
+    select l.batch_id
+    from jsonb_array_elements(p_items) i
+    join public.model_batch_lines l on l.effect = i.value ->> 'effect' and l.handed_at is null))
   order by b.id
   for update;
   for v_item in select i.value from jsonb_array_elements(p_items) i loop
-    select l.id, b.key, b.begun_at, b.ends_at, b.ended_at into v_live
+    select l.id, l.request, b.key, b.begun_at, b.ends_at, b.ended_at into v_live
     from public.model_batch_lines l
     join public.model_batches b on b.id = l.batch_id
     where l.effect = v_item ->> 'effect' and l.handed_at is null
     for update of l;
-    if found and v_live.ended_at is not null then
-      v_answers := v_answers || '{"ending": true}';
-    elsif found and v_live.begun_at is null and v_live.ends_at <= millrace.now()
-        and p_job ->> 'fallback' = 'direct' then
+    if found and v_live.ended_at is null and millrace.now() >= v_live.ends_at
+        + (case when v_live.begun_at is null then interval '0' else interval '30 hours' end) then
+      -- Its batch never began, or has outlived the provider's day: its own run has failed.
       update public.model_batch_lines l
-      set handed_at = millrace.now(), lapsed = true
+      set handed_at = millrace.now(), lapsed = true, dropped = v_live.begun_at is not null
       where l.id = v_live.id;
-      v_answers := v_answers || '{"direct": true}';
-    elsif found then
+      v_live.id := null;
+    elsif found and not public.model_batch_same(v_live.request, v_item ->> 'request') then
+      update public.model_batch_lines l
+      set handed_at = millrace.now(), dropped = v_live.begun_at is not null
+      where l.id = v_live.id;
+      v_live.id := null;
+    end if;
+    if v_live.id is not null then
       update public.model_batch_lines l
       set attempt = (v_item ->> 'attempt')::bigint,
         submission = (v_item ->> 'submission')::bigint
@@ -177,28 +209,31 @@ end
 $$;
 
 -- Closes a batch, and takes out the questions of rows that wait no longer. From then on the
--- questions stay as they are sent. was_begun: an earlier call may have begun it at the provider.
+-- questions stay as they are sent. was_begun: an earlier call may have begun it at the provider;
+-- is_fresh: and may still be at it.
 create function public.model_batch_close(p_job jsonb) returns jsonb
 language plpgsql security definer set search_path = ''
 as $$
 declare
   v_batch public.model_batches;
   v_was_begun boolean;
+  v_is_fresh boolean;
 begin
   select b.* into v_batch
   from public.model_batches b
   where b.id = (p_job ->> 'id')::bigint
   for update;
   v_was_begun := v_batch.begun_at is not null;
+  v_is_fresh := v_batch.begun_at > millrace.now() - interval '2 minutes';
   if not v_was_begun then
     perform from public.model_batch_lines l
     where l.batch_id = v_batch.id and l.handed_at is null and l.answer is null
     order by l.id
     for update;
     update public.model_batch_lines l
-    set handed_at = millrace.now()
-    where l.batch_id = v_batch.id and l.handed_at is null and l.answer is null
-      and not public.model_batch_waits(l.submission);
+    set handed_at = coalesce(l.handed_at, millrace.now()), dropped = false
+    where l.batch_id = v_batch.id and l.answer is null
+      and (l.dropped or l.handed_at is null and not public.model_batch_waits(l.submission));
     update public.model_batches b
     set closed_at = coalesce(b.closed_at, millrace.now()),
       begun_at = millrace.now(),
@@ -209,7 +244,8 @@ begin
     where b.id = v_batch.id
     returning * into v_batch;
   end if;
-  return public.model_batch_shown(v_batch) || jsonb_build_object('was_begun', v_was_begun);
+  return public.model_batch_shown(v_batch) || jsonb_build_object('was_begun', v_was_begun,
+    'is_fresh', coalesce(v_is_fresh, false));
 end
 $$;
 
@@ -245,7 +281,8 @@ select coalesce(jsonb_agg(to_jsonb(f) order by f.id), '[]')
 from (
   select l.id, l.request
   from public.model_batch_lines l
-  where l.batch_id = (p_job ->> 'id')::bigint and l.handed_at is null and l.answer is null
+  where l.batch_id = (p_job ->> 'id')::bigint and l.answer is null
+    and (l.handed_at is null or l.dropped)
     and l.id > (p_job ->> 'after')::bigint
   order by l.id
   limit (p_job ->> 'limit')::int) f
@@ -259,7 +296,8 @@ as $$
 with numbered as (
   select l.id, row_number() over (order by l.id) as line
   from public.model_batch_lines l
-  where l.batch_id = (p_job ->> 'id')::bigint and l.handed_at is null and l.answer is null
+  where l.batch_id = (p_job ->> 'id')::bigint and l.answer is null
+    and (l.handed_at is null or l.dropped)
 ), rejected as (
   update public.model_batch_lines l
   set answer = i.value -> 'answer'
@@ -311,12 +349,13 @@ with ended as (
 select jsonb_build_object('unanswered', (select count(*) from unanswered))
 $$;
 
--- How many questions of a batch have no answer, and what the answers have cost.
+-- How many questions of a batch were sent and have no answer, and what the answers have cost.
 create function public.model_batch_sums(p_job jsonb) returns jsonb
 language sql stable security definer set search_path = ''
 as $$
 select jsonb_build_object('lines', count(*),
-  'unanswered', count(*) filter (where l.answer is null and l.handed_at is null),
+  'unanswered', count(*) filter (
+    where l.answer is null and (l.handed_at is null or l.dropped)),
   'lapsed', count(*) filter (where l.lapsed),
   'cost_usd', sum((l.usage ->> 'cost_usd')::numeric))
 from public.model_batch_lines l
@@ -351,15 +390,16 @@ with handed as (
 select jsonb_build_object('handed', (select count(*) from handed))
 $$;
 
--- The answers to the questions of these numbers: [{line, api, origin, answer}].
+-- The answers to the questions of these custom_ids: [{custom_id, api, origin, answer}].
 create function public.model_batch_answers(p_items jsonb) returns jsonb
 language sql stable security definer set search_path = ''
 as $$
 select coalesce(jsonb_agg(jsonb_build_object(
-  'line', l.id, 'api', b.api, 'origin', l.origin, 'answer', l.answer)), '[]')
+  'custom_id', i.value, 'api', b.api, 'origin', l.origin, 'answer', l.answer)), '[]')
 from jsonb_array_elements_text(p_items) i
-join public.model_batch_lines l on l.id = i.value::bigint
-join public.model_batches b on b.id = l.batch_id
+join public.model_batch_lines l on l.id = split_part(i.value, '-', 2)::bigint
+-- The key, too: numbers may begin anew, as in a database that was restored.
+join public.model_batches b on b.id = l.batch_id and b.key = split_part(i.value, '-', 1)
 $$;
 
 do $$

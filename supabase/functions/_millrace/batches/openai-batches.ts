@@ -6,8 +6,6 @@ import { callProvider, linesAt } from './call-provider.ts';
 
 /** The time in which this API does a batch; it knows no other. */
 const window = '24h';
-/** How many pages of batches are looked through, a hundred on each. */
-const MAX_PAGES = 20;
 
 const batchError = z.object({
   code: z.string().nullish(),
@@ -67,7 +65,7 @@ export const openaiBatches: BatchApi = {
   },
   async find({ provider, batch, signal }) {
     let after = '';
-    for (let pages = 0; pages < MAX_PAGES; pages++) {
+    for (;;) {
       const answer = await callProvider(`/batches?limit=100${after}`, provider, { signal });
       const { data, has_more: more } = readAs(page, answer);
       const found = data.find(
@@ -79,15 +77,16 @@ export const openaiBatches: BatchApi = {
       if (!more || !last || last.created_at < begunBefore(batch.begun_at)) return null;
       after = `&after=${encodeURIComponent(last.id)}`;
     }
-    return null;
   },
   owns: async () => true,
   async stateOf(id, { provider, signal }) {
     const answer = readAs(batchObject, await callProvider(`/batches/${encodeURIComponent(id)}`, provider, { signal }));
     const { status, request_counts: counts, output_file_id: output, error_file_id: failed } = answer;
+    const files = [output, failed].filter((file) => file != null);
     return {
       state: states[status] ?? 'running',
-      files: [output, failed].filter((file) => file != null),
+      files,
+      lacksFiles: status !== 'failed' && lacksFiles(files, answer),
       results: (counts?.completed ?? 0) + (status === 'completed' ? (counts?.failed ?? 0) : 0),
       faults: (answer.errors?.data ?? []).map(({ line, code, message }) => ({
         line: line ?? null,
@@ -98,12 +97,18 @@ export const openaiBatches: BatchApi = {
   async cancel(id, { provider, signal }) {
     await callProvider(`/batches/${encodeURIComponent(id)}/cancel`, provider, { signal, method: 'POST' });
   },
-  async *results(file, { provider, batch, signal }) {
+  async *results(file, { provider, batch, signal }, from = 0) {
+    let read = 0;
     for await (const text of linesAt(`/files/${encodeURIComponent(file)}/content`, provider, { signal })) {
-      yield resultOf(text, batch);
+      if (++read > from) yield resultOf(text, batch);
     }
   },
 };
+
+function lacksFiles(files: string[], { output_file_id: output, request_counts: counts }: z.output<typeof batchObject>) {
+  if (!counts) return false;
+  return (counts.completed > 0 && output == null) || (counts.failed > 0 && files.length === 0);
+}
 
 const urlOf = (api: string) => (api === 'chat' ? '/v1/chat/completions' : '/v1/responses');
 

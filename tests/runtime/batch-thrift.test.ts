@@ -1,0 +1,255 @@
+// Batch prices where the provider or the project misbehaves: nothing is paid for twice, lost, or given to another row.
+import { describe, expect } from 'vitest';
+import type { Batch, Plan } from '../../local/services/batches/batch-jobs.ts';
+import type { Action, Fault } from '../../local/services/batches/server.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { BatchSite, type SiteOptions } from '../support/batches.ts';
+import { type Engine, test } from '../support/engine.ts';
+
+const ROWS = 4;
+const apis = ['responses', 'messages'] as const;
+const allDone = [{ status: 'completed', error: null, rows: ROWS }];
+
+async function play(engine: Engine, options: SiteOptions, rows = ROWS): Promise<BatchSite> {
+  const site = await new BatchSite(engine).start(options);
+  await engine.queued('judge', rows);
+  await site.untilDone();
+  return site;
+}
+
+/** Lets the rows be gathered, and their batch begin. */
+async function begun(engine: Engine, options: SiteOptions): Promise<BatchSite> {
+  const site = await new BatchSite(engine).start(options);
+  await engine.queued('judge', ROWS);
+  await site.round();
+  await engine.advance('301 seconds');
+  await site.round();
+  expect(site.provider.jobs.batches).toHaveLength(1);
+  return site;
+}
+
+/** Ends the waits of all rows, whose next attempts then ask again. */
+async function endWaits(engine: Engine): Promise<void> {
+  await engine.sql.query(
+    `update millrace.attempts set deadline_at = millrace.now() where state = 'waiting' and service = 'llm-batch'`,
+  );
+  await engine.sweepAll();
+  await engine.advance('2 seconds');
+}
+
+/** One batch was begun, and nothing was asked directly. */
+function expectOne(site: BatchSite): void {
+  expect(site.provider.jobs.batches).toHaveLength(1);
+  expect(site.provider.calls.direct ?? 0).toBe(0);
+}
+
+const failing =
+  (wanted: Action, fault: Fault, times: number) =>
+  (action: Action, at: number): Fault | undefined =>
+    action === wanted && at < times ? fault : undefined;
+
+describe.each(apis)('a batch of the API %s is bought once', (api) => {
+  test('though the provider answers with an error in the place of results for a quarter of an hour', async ({
+    engine,
+  }) => {
+    const site = await play(engine, {
+      api,
+      fault: failing('results', { status: 200 }, 5),
+      price: { fallback: 'direct' },
+    });
+    expect(await site.outcomes()).toEqual(allDone);
+    expectOne(site);
+  });
+
+  test('though its results are an empty file for a quarter of an hour', async ({ engine }) => {
+    let reads = 0;
+    const results = (lines: string[]) => {
+      reads += 1;
+      return reads <= 4 ? [] : lines;
+    };
+    const site = await play(engine, { api, plan: () => ({ results }), price: { fallback: 'direct' } });
+    expect(await site.outcomes()).toEqual(allDone);
+    expectOne(site);
+  });
+});
+
+test('the batch whose answer was lost is found, though its results cannot be read at first', async ({ engine }) => {
+  const fault = (action: Action, at: number): Fault | undefined => {
+    if (action === 'begin' && at === 0) return 'lost';
+    return action === 'results' && at < 3 ? { status: 200 } : undefined;
+  };
+  const site = await play(engine, { api: 'messages', fault, plan: () => ({ polls: 0 }) });
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('a batch that has ended without naming its files is asked again', async ({ engine }) => {
+  const site = await play(engine, { plan: () => ({ filesAfter: 4 }), price: { fallback: 'direct' } });
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('a refusal of the whole file fails no row for good', async ({ engine }) => {
+  const plan = (_: unknown, at: number): Plan => (at === 0 ? { invalid: [Number.NaN] } : {});
+  const site = await play(engine, { plan });
+  expect(await site.outcomes()).toEqual(allDone);
+});
+
+test('calls that gather at the same time fill one batch', async ({ engine }) => {
+  const site = await new BatchSite(engine).start();
+  const [pipeline, stage, service, settings, api, url, model] = ['flow', 'judge', 'llm-batch', 'LLM', 'chat', 'u', 'm'];
+  const terms = { within_seconds: 86_400, gather_seconds: 60, max_rows: 100, max_bytes: 1_000_000 };
+  const p_job = { pipeline, stage, service, settings, api, url, model, prices: {}, ...terms };
+  const line = { attempt: 1, submission: 1, trace_id: 't', entity_id: '1', request: '{}', origin: {} };
+  const args = (effect: string) => ({ p_job, p_items: [{ ...line, effect }] });
+  await engine.sql.query('begin');
+  const { p_items } = args('one');
+  await engine.sql.query('select public.model_batch_gather($1, $2)', [p_job, JSON.stringify(p_items)]);
+  let answered = false;
+  const other = site.rpc('model_batch_gather', args('other'), AbortSignal.timeout(9_000)).then(({ error }) => {
+    answered = true;
+    expect(error).toBeNull();
+  });
+  const waits = () => engine.value('select exists (select from pg_locks where not granted)');
+  while (!answered && !(await waits())) {}
+  await engine.sql.query('commit');
+  await other;
+  expect(await engine.value('select count(*)::int from public.model_batches')).toBe(1);
+});
+
+test('a row that was edited before its batch began gets the answer to its new question', async ({ engine }) => {
+  const site = await new BatchSite(engine).start();
+  await engine.queued('judge', ROWS);
+  await site.round(site.stages.slice(0, 1));
+  await endWaits(engine);
+  await engine.sql.query(`update public.items set label = 'edited ' || id`);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expect(
+    await engine.value(`select count(*)::int from public.items where judge_result ->> 'label' like 'EDITED%'`),
+  ).toBe(ROWS);
+  expectOne(site);
+});
+
+test('a row that was edited under way is asked again, and never gets the former answer', async ({ engine }) => {
+  const site = await begun(engine, { plan: (_, at) => (at === 0 ? { polls: 3 } : {}) });
+  await engine.sql.query(`update public.items set label = 'edited ' || id where id = 2`);
+  await endWaits(engine);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expect(await engine.value(`select judge_result ->> 'label' from public.items where id = 2`)).toBe('EDITED 2');
+  expect(site.provider.jobs.batches.map(({ lines }) => lines.length)).toEqual([1, ROWS]);
+});
+
+test('a line that makes the file invalid is found by its number, though a row was edited meanwhile', async ({
+  engine,
+}) => {
+  const site = await begun(engine, { plan: (_, at) => (at === 0 ? { invalid: [3] } : {}) });
+  await engine.sql.query(`update public.items set label = 'edited ' || id where id = 1`);
+  await endWaits(engine);
+  await site.untilDone();
+  const failed = await engine.rows(`select id::int from public.items where judge_status = 'failed'`);
+  expect(failed).toEqual([{ id: 3 }]);
+});
+
+test('rows of a batch whose own run was cancelled are asked again once its time is over', async ({ engine }) => {
+  const site = await begun(engine, { plan: (_, at) => (at === 0 ? { end: 'running' } : {}) });
+  const cancelled = await engine.rows(
+    `select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+     where p.name = 'model_batches' and r.status = 'running'`,
+  );
+  expect(cancelled).toHaveLength(1);
+  // A person has taken the batch away for good.
+  await engine.sql.query('update public.model_batches set closes_at = null');
+  await engine.advance('55 hours');
+  await endWaits(engine);
+  for (let at = 0; at < 5; at++) {
+    await site.round();
+    await engine.advance('301 seconds');
+  }
+  expect(await site.outcomes()).toEqual(allDone);
+});
+
+test('a second batch is not begun while the first may still be on its way', async ({ engine }) => {
+  const hidden: Batch[] = [];
+  const worked = (action: Action, at: number) => {
+    const { batches } = site.provider.jobs;
+    if (action === 'begin' && at === 0) hidden.push(...batches.splice(0));
+    // The list lags behind.
+    if (action === 'list' && at === 0) batches.unshift(...hidden.splice(0));
+  };
+  const site: BatchSite = await new BatchSite(engine).start({ fault: failing('begin', 'lost', 1), worked });
+  await engine.queued('judge', ROWS);
+  await site.round();
+  await engine.advance('61 seconds');
+  await site.round();
+  await engine.advance('45 seconds');
+  await site.round();
+  expect(site.provider.calls.list).toBe(1);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('a row that is tried again while answers are handed over waits, and fails for no lack of them', async ({
+  engine,
+}) => {
+  const site = await begun(engine, {});
+  const [judge] = site.stages.splice(0, 1) as [Stage];
+  for (let at = 0; at < 3; at++) {
+    await engine.advance('301 seconds');
+    await site.round();
+  }
+  expect(await engine.value('select count(*)::int from public.model_batches where ended_at is not null')).toBe(1);
+  await endWaits(engine);
+  for (let at = 0; at < 3; at++) {
+    await site.round([judge]);
+    await engine.advance('61 seconds');
+  }
+  expect(
+    await engine.value(`select count(*)::int from millrace.attempts where error ->> 'code' = 'batch_ending'`),
+  ).toBe(0);
+  site.stages.unshift(judge);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('an answer goes to the batch that its job names, though a number is used again', async ({ engine }) => {
+  const site = await begun(engine, { plan: () => ({ end: 'running' }) });
+  const jobs = await engine.rows<{ job_id: string }>(
+    `select job_id from millrace.attempts where state = 'waiting' and service = 'llm-batch' order by id limit 1`,
+  );
+  const [, line] = jobs[0]?.job_id.split('-') ?? [];
+  const answers = await site.rpc(
+    'model_batch_answers',
+    { p_items: [`0123456789abcdef-${line}`] },
+    AbortSignal.timeout(5_000),
+  );
+  expect(answers).toMatchObject({ error: null, data: [] });
+});
+
+test('a stage says so where no pipeline carries its batches', async ({ engine }) => {
+  const site = await new BatchSite(engine).start({ lacksPipeline: true });
+  await engine.queued('judge', 1);
+  await site.round(site.stages.slice(0, 1));
+  expect(
+    await engine.value(`select error ->> 'message' from millrace.attempts where error is not null limit 1`),
+  ).toContain('model_batches');
+});
+
+test('nobody but the project reads questions, or calls the functions of batches', async ({ engine }) => {
+  await new BatchSite(engine).start();
+  const open = await engine.rows(
+    `select r.role, o.name
+     from unnest(array['anon', 'authenticated']) r(role)
+     cross join lateral (
+       select c.relname::text as name from pg_class c
+       where c.relname like 'model\\_batch%' and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+         and has_table_privilege(r.role, c.oid, 'select, insert, update, delete, truncate')
+       union all
+       select p.oid::regprocedure::text from pg_proc p
+       where p.proname like 'model\\_batch\\_%' and has_function_privilege(r.role, p.oid, 'execute')) o`,
+  );
+  expect(open).toEqual([]);
+});
