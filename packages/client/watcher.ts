@@ -1,4 +1,5 @@
-// One watcher a supabase client: asks for all its rows by one call, at once after a message, and by itself at growing intervals.
+// A supabase client has one watcher. The watcher asks for all its rows by one call: at once after a message, else at growing
+// intervals.
 import type { RealtimeChannel, SupabaseClient } from '@supabase/supabase-js';
 import { type Progress, ProgressError } from './progress.ts';
 
@@ -116,7 +117,7 @@ export class Watcher {
     this.#leave();
   }
 
-  /** Asks for all rows now: the page was hidden or offline, or nobody has told of changes so far. */
+  /** Asks for all rows now: the page was hidden or offline, or no messages have come so far. */
   readonly #askAll = (): void => {
     this.#failures = 0;
     for (const row of this.#rows.values()) askSoon(row);
@@ -144,13 +145,13 @@ export class Watcher {
   }
 
   async #ask(rows: Row[]): Promise<void> {
-    const asked: Record<string, Record<string, string | null>> = {};
+    const versions: Record<string, Record<string, string | null>> = {};
     for (const row of rows) {
       row.isStale = false;
-      asked[row.pipeline] = { ...asked[row.pipeline], [row.key]: row.version };
+      versions[row.pipeline] = { ...versions[row.pipeline], [row.key]: row.version };
     }
     const { data, error, status } = await this.#supabase.rpc('millrace_progress', {
-      p_rows: asked,
+      p_rows: versions,
       p_client: this.#id,
     });
     if (!error) {
@@ -182,11 +183,11 @@ export class Watcher {
     const now = Date.now();
     for (const row of rows) {
       row.pause = Math.min(row.pause * 2, this.#isLive ? longestPauseMs : longestPollMs);
-      const news = changed.find(({ pipeline, key }) => pipeline === row.pipeline && key === row.key);
-      if (news) {
+      const answer = changed.find(({ pipeline, key }) => pipeline === row.pipeline && key === row.key);
+      if (answer) {
         row.pause = firstPauseMs;
-        row.version = news.version ?? '';
-        this.#tell(row, news);
+        row.version = answer.version ?? '';
+        this.#report(row, answer);
       }
       row.at = row.isStale ? now : now + row.pause;
     }
@@ -195,7 +196,7 @@ export class Watcher {
     if (topic && !this.#channel && now >= this.#rejoinAt) this.#join(topic).catch(() => this.#lose());
   }
 
-  #tell(row: Row, { progress, expected_end }: Answer['rows'][number]): void {
+  #report(row: Row, { progress, expected_end }: Answer['rows'][number]): void {
     if (!progress && !row.progress) {
       this.#refuse(row, new ProgressError('not_found', `You may see no row ${row.key} of ${row.pipeline}.`));
       return;
@@ -215,7 +216,7 @@ export class Watcher {
     const channel = this.#supabase.channel(topic, { config: { private: true } });
     this.#channel = channel;
     this.#topic = topic;
-    channel.on('broadcast', { event: 'progress' }, ({ payload }) => this.#hear(payload));
+    channel.on('broadcast', { event: 'progress' }, ({ payload }) => this.#receive(payload));
     await this.#supabase.realtime.setAuth();
     if (this.#channel !== channel) return;
     channel.subscribe((status) => {
@@ -243,7 +244,7 @@ export class Watcher {
     if (channel) this.#supabase.removeChannel(channel).catch(() => {});
   }
 
-  #hear({ pipeline, keys }: { pipeline: string; keys: string[] }): void {
+  #receive({ pipeline, keys }: { pipeline: string; keys: string[] }): void {
     for (const row of this.#rows.values()) if (row.pipeline === pipeline && keys.includes(row.key)) askSoon(row);
     this.#plan();
   }

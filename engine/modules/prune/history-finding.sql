@@ -3,10 +3,10 @@
 create function millrace.history_finding() returns setof millrace.finding
 as $$
 select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
-  format('%s now; a day brings %s, which comes to %s by the time it is pruned',
-    pg_size_pretty(h.size), pg_size_pretty(h.daily), pg_size_pretty(h.later))
-  || case when greatest(h.size, h.later) > h.most then ': keep runs for fewer days (retention), '
-    'return smaller results, or raise the setting history_gb' else '' end
+  format('%s now; a day brings %s, which comes to %s by the time it is pruned%s',
+    pg_size_pretty(h.size), pg_size_pretty(h.daily), pg_size_pretty(h.later),
+    case when greatest(h.size, h.later) > h.most then ': keep runs for fewer days (retention), '
+      'return smaller results, or raise the setting history_gb' end)
 from (
   select s.size, trunc(s.size / s.attempts * d.attempts) as daily,
     trunc(s.size / s.attempts * d.kept) as later,
@@ -15,7 +15,7 @@ from (
     select sum(pg_total_relation_size(c.oid)) as size,
       -- A table without statistics has no count: 1.2 kB an attempt stand in.
       greatest(max(c.reltuples) filter (where c.relname = 'attempts')::numeric,
-        trunc(sum(pg_total_relation_size(c.oid)) / 1200), 1) as attempts
+        sum(pg_total_relation_size(c.oid)) / 1200, 1) as attempts
     from pg_class c
     where c.relnamespace = 'millrace'::regnamespace
       and c.relkind = 'r') s

@@ -28,7 +28,7 @@ begin
   end if;
   return format($f$
     with seen as %1$s (
-      select e.ctid as ordinal, e.%2$s::text as was, e.%3$s as began, t.*
+      select e.ctid as row_id, e.%2$s::text as was, e.%3$s as began, t.*
       from (%4$s) t
       join %5$s e on e.%6$s = any (array[t.id::%7$s])
       where e.%2$s is distinct from t.value::%8$s%9$s
@@ -46,7 +46,7 @@ begin
     || format($f$
     update %s e set %s = t.value::%s%s
     from seen t
-    where e.ctid = t.ordinal$f$, v_table, v_column, v_type, v_set)
+    where e.ctid = t.row_id$f$, v_table, v_column, v_type, v_set)
     || case when v_history is null then '' else format($f$
       returning e.%1$s as key, t.*)
     insert into %2$s (%3$I, from_status, to_status, changed_at, changed_by, duration_ms)

@@ -7,15 +7,15 @@ as $$
 declare
   v_gap interval := greatest(
     (select count(*) from millrace.watches) * interval '10 ms', interval '200 ms');
-  v_told record;
+  v_due record;
 begin
-  for v_told in
+  for v_due in
     with due as materialized (
       select w.*
       from unnest(p_entity_ids) e(id)
       -- by key
       cross join lateral (
-        select o.ctid as ordinal, o.topic, o.entity_id
+        select o.ctid, o.topic, o.entity_id
         from millrace.watches o
         where o.pipeline_id = p_pipeline_id and o.entity_id = e.id
           and o.until > v_now and o.sent_at <= v_now - v_gap
@@ -23,24 +23,24 @@ begin
     ), sent as (
       update millrace.watches w
       set sent_at = v_now
-      -- A client that renews its lease holds up no transition; it is told all the same.
+      -- Skips a lease that its client renews, so that no transition waits: the message goes anyway.
       where w.ctid = any (array(
         select o.ctid
         from millrace.watches o
-        where o.ctid = any (array(select d.ordinal from due d))
+        where o.ctid = any (array(select d.ctid from due d))
         for update skip locked))
     )
     select d.topic, json_agg(d.entity_id) as keys
     from due d
     group by d.topic
   loop
-    perform realtime.send(jsonb_build_object('pipeline', p.name, 'keys', v_told.keys),
-      'progress', v_told.topic, true)
+    perform realtime.send(jsonb_build_object('pipeline', p.name, 'keys', v_due.keys),
+      'progress', v_due.topic, true)
     from millrace.pipelines p
     where p.id = p_pipeline_id;
   end loop;
 exception when others then
-  -- Clients poll, but the change must not fail.
+  -- A change must not fail for the sake of a message: clients poll.
   raise warning 'progress is not sent: %', sqlerrm;
 end
 $$;
@@ -54,7 +54,7 @@ select distinct p.id, k.value, p_topic, v_now + interval '1 minute'
 from jsonb_each(p_rows) r
 join millrace.pipelines p on p.name = r.key
 cross join jsonb_each_text(r.value) k
--- One change sends to all who watch its row, and counts the leases.
+-- Each change counts the leases, and sends a message for each lease on its row.
 where (select count(*) from millrace.watches) < 5000
 order by 1, 2
 on conflict on constraint watches_pkey do update

@@ -1,20 +1,18 @@
--- Progress: what whoever may select a row sees of its newest run
+-- Progress: a row's newest run, for every role that may select the row
 
 -- Returns the median seconds from ready to done of each stage in the last day.
 create function millrace.stage_seconds(p_pipeline_id int) returns json
 stable
 as $$
 return (
-  select json_object_agg(m.stage_id, m.seconds)
-  from (
-    select s.id as stage_id, (
-      select millrace.bucket_quantile(millrace.add_buckets(array_agg(f.runs)), 0.5)
-        + coalesce(millrace.bucket_quantile(millrace.add_buckets(array_agg(f.waits)), 0.5), 0)
-      from millrace.sums f
-      where f.unit = 'hour' and f.pipeline_id = p_pipeline_id and f.stage_id = s.id
-        and f.at > v_now - interval '1 day' and f.outcome = 'completed') / 1000 as seconds
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id) m);
+  select json_object_agg(s.id, (
+    select millrace.bucket_quantile(millrace.add_buckets(array_agg(f.runs)), 0.5)
+      + coalesce(millrace.bucket_quantile(millrace.add_buckets(array_agg(f.waits)), 0.5), 0)
+    from millrace.sums f
+    where f.unit = 'hour' and f.pipeline_id = p_pipeline_id and f.stage_id = s.id
+      and f.at > v_now - interval '1 day' and f.outcome = 'completed') / 1000)
+  from millrace.stages s
+  where s.pipeline_id = p_pipeline_id);
 $$;
 
 -- Adds up what a live run has left by its stages' medians, along the longest way. Null where one of
@@ -87,7 +85,7 @@ select json_build_object(
 from millrace.version_stages vs
 join millrace.stages s on s.id = vs.stage_id
 left join lateral millrace.newest_attempt(p_run.id, s.id) a on true
--- A retry tells why the try before it failed.
+-- A retry shows the error of the try before it.
 left join millrace.attempts o on o.id = a.parent_id and a.state < 'completed'
 cross join lateral (select coalesce(a.error, o.error) as error) e
 where vs.version_id = p_run.version_id
@@ -135,6 +133,9 @@ select p.name, p.entity_table::text, p.entity_key, millrace.key_type(p),
   array(select jsonb_object_keys(r.value))
 from jsonb_each(p_rows) r
 cross join millrace.pipeline_named(r.key) p;
+exception when sqlstate 'MR003' then
+  -- The hint names all pipelines, and the caller may be a stranger.
+  raise exception '%', sqlerrm using errcode = 'MR003';
 $$;
 
 -- Selects rows with the caller's rights; returns {key: entity_id} of those that it may see.
@@ -197,7 +198,7 @@ begin
 end
 $$;
 
--- Returns the progress of rows to whoever may select them, and tells of their changes for a minute.
+-- Returns the progress of rows to every role that may select them, and watches them for a minute.
 -- p_rows: {"leads": {"7": version}}, the version that the caller knows, or null.
 -- p_client: an id that the client draws, for its topic of Realtime; null: it asks this once.
 -- Answers {topic, rows: [{pipeline, key, version, progress, expected_end}]}, without the rows whose

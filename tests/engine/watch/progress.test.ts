@@ -1,4 +1,4 @@
-// What whoever may select a row sees of its run, by real roles under row-level security.
+// Progress is for every role that may select the row: real roles, under row-level security.
 import { expect } from 'vitest';
 import { chain, each, test } from '../../support/engine.ts';
 import { blue, ownItems, progressOf, red, seen, userOf } from '../../support/progress.ts';
@@ -146,4 +146,12 @@ test.for([
   await engine.pipeline(stages);
   const { message: said } = await engine.refusal('select public.millrace_progress($1)', [rows]);
   expect(said).toContain(message);
+});
+
+test('the refusal of a pipeline that there is not names no other pipeline, since strangers may ask', async ({
+  engine,
+}) => {
+  await engine.pipeline(stages);
+  const { code, hint } = await engine.refusal('select public.millrace_progress($1)', ['{"other": {"7": null}}']);
+  expect([code, hint]).toEqual(['MR003', undefined]);
 });
