@@ -40,10 +40,10 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
       expect(stdout).toMatch(/error 1 {2}extracted 34 {2}dead 11\n/);
       // No board asks for patience before all other pages are fetched.
       expect(stdout.slice(0, stdout.indexOf('7. What waits'))).not.toMatch(/error [2-9]/);
-      // What asks for patience, and what ended, alike ones together.
+      // Pauses and ends are drawn with others of their kind.
       expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
       expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
-      // What the boards' answers paused is known by then, and goes on, so that nothing waits for it to pass.
+      // The pauses by the boards' answers are known by then and go on, so no link waits for them to pass.
       expect(stdout).toContain("select millrace.unthrottle_limit('scrapes');");
       for (const [links, says] of [
         [1, 'status 410'],

@@ -3,7 +3,7 @@ import { tokens } from '../../local/services/batches/batch-jobs.ts';
 import { BatchSite, price } from '../support/batches.ts';
 import { test } from '../support/engine.ts';
 
-/** What an answer costs at the direct price. */
+/** The cost of an answer at the direct price. */
 const direct = (tokens.input * price.input + tokens.output * price.output) / 1_000_000;
 
 test.for(['responses', 'chat', 'messages'] as const)(

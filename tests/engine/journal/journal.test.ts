@@ -1,4 +1,4 @@
-// What people did is written down in the action's own transaction, whichever way it came.
+// The journal gets an entry in the action's own transaction, whichever way the action came.
 import { describe, expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
 import { defineSplit, insertParts, spawnParts } from '../../support/operations.ts';

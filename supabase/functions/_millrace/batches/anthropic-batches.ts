@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RetriableError } from '../errors.ts';
+import { errorStatuses } from '../model/model-errors.ts';
 import { parseJson } from '../parse-json.ts';
 import { type BatchApi, type BatchCall, type BatchResult, customIdOf, lineOf } from './batch-api.ts';
 import { callProvider, linesAt } from './call-provider.ts';
@@ -35,17 +36,6 @@ const result = z.object({
     error: apiFault.extend({ error: apiFault.nullish() }).nullish(),
   }),
 });
-/** The statuses that go with the types of errors, which results name alone. */
-const statuses: Record<string, number> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  overloaded_error: 529,
-};
 
 /**
  * Anthropic's message batches: one request with all questions, and one file of results. A batch has no metadata: after a lost answer
@@ -128,6 +118,6 @@ function resultOf(text: string, batch: BatchCall['batch']): BatchResult | 'unkno
   if (type !== 'errored') return { line, answer: null };
   const said = error?.error ?? error;
   const named = said?.type ?? null;
-  const status = statuses[named ?? ''] ?? 500;
+  const status = errorStatuses[named ?? ''] ?? 500;
   return { line, answer: { fault: { status, code: null, type: named, message: said?.message ?? 'no reason given' } } };
 }

@@ -48,7 +48,7 @@ export type LineFault = z.output<typeof lineFault>;
 export const lineAnswer = z.union([z.object({ body: z.unknown(), fault: z.null() }), z.object({ fault: lineFault })]);
 export type LineAnswer = z.output<typeof lineAnswer>;
 
-/** One call of the functions of model-batches.sql. Throws a MisconfiguredError where they are missing. */
+/** Calls a function of model-batches.sql. Throws a MisconfiguredError where they are missing. */
 export async function callBatches<S extends z.ZodType>(
   { env, signal }: { env: Env; signal: AbortSignal },
   schema: S,

@@ -73,7 +73,7 @@ export async function bodyOf<Answer>(asking: APIPromise<Answer>, prefix = 'LLM')
 }
 
 /** The statuses of errors that a body names by its type or code alone. */
-const statuses: Record<string, number> = {
+export const errorStatuses: Record<string, number> = {
   invalid_request_error: 400,
   authentication_error: 401,
   billing_error: 402,
@@ -96,7 +96,7 @@ export function faultInside(body: unknown): ApiFault | null {
   if (typeof error !== 'object' || error === null) return null;
   const { code, type, message } = error as Record<string, unknown>;
   const [named, kind] = [code, type].map((word) => (typeof word === 'string' ? word : null));
-  const status = Number(code) || statuses[named ?? ''] || statuses[kind ?? ''] || 500;
+  const status = Number(code) || errorStatuses[named ?? ''] || errorStatuses[kind ?? ''] || 500;
   return {
     status,
     code: named ?? null,
