@@ -29,7 +29,7 @@ async function play(engine: Engine, options: SiteOptions, rows = ROWS): Promise<
 const answered = (site: BatchSite) =>
   site.engine.value(`select count(*)::int from public.model_batch_lines where answer ->> 'body' is not null`);
 
-/** No question was paid for twice, and each answer that was paid for has its cost at half the price. */
+/** No question was paid for twice, in a batch or directly. */
 function expectThrift(site: BatchSite): void {
   expect(site.twice()).toEqual([]);
 }

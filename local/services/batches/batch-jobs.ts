@@ -44,7 +44,7 @@ const newId = (prefix: string) => `${prefix}_${randomBytes(12).toString('hex')}`
 export class BatchJobs {
   readonly files = new Map<string, string>();
   readonly batches: Batch[] = [];
-  /** How often each question was answered in a batch, by its custom_id; directly asked ones by their input. */
+  /** How often each question was answered, by its text: a question that is bought again has another custom_id. */
   readonly bought = new Map<string, number>();
 
   constructor(
@@ -64,12 +64,13 @@ export class BatchJobs {
     batch.plan = this.planOf(batch, this.batches.length);
     this.batches.unshift(batch);
     if (!batch.plan.invalid) {
-      for (const line of this.answered(batch)) if (!batch.plan.errorOf?.(line.body)) this.buy(line.id);
+      for (const line of this.answered(batch)) if (!batch.plan.errorOf?.(line.body)) this.buy(line.body);
     }
     return batch;
   }
 
-  buy(key: string): void {
+  buy(body: Record<string, unknown>): void {
+    const key = JSON.stringify(body.input ?? body.messages);
     this.bought.set(key, (this.bought.get(key) ?? 0) + 1);
   }
 

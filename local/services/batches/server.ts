@@ -128,7 +128,7 @@ function beginMessages(jobs: BatchJobs, bytes: Buffer): Batch {
 }
 
 function direct(jobs: BatchJobs, path: string, body: Record<string, unknown>): unknown {
-  jobs.buy(`direct ${JSON.stringify(body.input ?? body.messages)}`);
+  jobs.buy(body);
   const api = path === '/messages' ? 'messages' : path === '/responses' ? 'responses' : 'chat';
   return jobs.answerOf(api, body, 'standard');
 }
