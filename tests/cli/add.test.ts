@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { fetchPackages } from '../../local/platform/functions/fetch-packages.ts';
-import { PackedProject, tables, write } from '../support/packed-project.ts';
+import { PackedProject, tables, write } from '../support/cli/packed-project.ts';
 
 const packed = new PackedProject();
 const { here, filesOf, folderWith } = packed;

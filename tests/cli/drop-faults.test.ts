@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { dropFaults } from '../../cli/check/drop-faults.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { createBareDatabase, createTestDatabase } from '../support/database.ts';
-import { presentInstall } from '../support/releases.ts';
+import { presentInstall } from '../support/engine/releases.ts';
 
 const install = presentInstall();
 const faultsOf = async (...texts: string[]) =>

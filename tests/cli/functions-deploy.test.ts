@@ -8,7 +8,7 @@ import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 import { graphOf } from '../../tools/check/function-sizes.ts';
 import { runProgram } from '../../tools/check/run-program.ts';
-import { type ManagementApi, recordedBranch, startManagementApi, type Upload } from '../support/management-api.ts';
+import { type ManagementApi, recordedBranch, startManagementApi, type Upload } from '../support/cli/management-api.ts';
 import { projectFolder } from './run-command.ts';
 
 const project = 'abcdefghijklmnopqrst';

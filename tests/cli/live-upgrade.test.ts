@@ -5,10 +5,10 @@ import path from 'node:path';
 import type pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { deployedFunctions } from '../../local/platform/functions/function-config.ts';
-import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
-import { releaseFormer, releaseNext } from '../support/next-release.ts';
-import { PackedProject } from '../support/packed-project.ts';
-import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
+import { type Dev, linkTools, startDev } from '../support/cli/dev-command.ts';
+import { releaseFormer, releaseNext } from '../support/cli/next-release.ts';
+import { PackedProject } from '../support/cli/packed-project.ts';
+import { makeNextLevel, type NextLevel, snapshot } from '../support/engine/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();

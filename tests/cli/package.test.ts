@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { linkTools } from '../support/dev-command.ts';
-import { PackedProject, tables, write } from '../support/packed-project.ts';
+import { linkTools } from '../support/cli/dev-command.ts';
+import { PackedProject, tables, write } from '../support/cli/packed-project.ts';
 import { runNode } from './run-command.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');

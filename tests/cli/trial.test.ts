@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { expectations, type Findings } from '../../cli/trial/expected.ts';
 import { deployedFunctions } from '../../local/platform/functions/function-config.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
-import { packedProgram } from '../support/packed.ts';
-import { type StandInCli, standInCli } from '../support/stand-in-cli.ts';
+import { packedProgram } from '../support/cli/packed.ts';
+import { type StandInCli, standInCli } from '../support/cli/stand-in-cli.ts';
 import { until } from '../support/until.ts';
 
 const reference = 'abcdefghijklmnopqrst';

@@ -4,10 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { articles as pipeline } from '../../supabase/functions/_pipelines/articles.ts';
-import { complete, curatorClaims, test } from '../support/articles.ts';
 import { compiled, definitionOf } from '../support/definitions.ts';
+import { makeAdoption } from '../support/engine/status.ts';
 import type { Row } from '../support/engine.ts';
-import { makeAdoption } from '../support/status.ts';
+import { complete, curatorClaims, test } from '../support/examples/articles.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const page = fs.readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'adopting.md'), 'utf8');

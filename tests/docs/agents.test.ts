@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { answering, calling, scriptedModel } from '../support/agent-model.ts';
 import { type Engine, test } from '../support/engine.ts';
+import { answering, calling, scriptedModel } from '../support/runtime/agent-model.ts';
 import { changed, type OpenPage, testPage } from './page.ts';
 import { errorOf, start, status, work } from './play.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import { deliver, minutes, note, take } from '../support/alerts.ts';
 import { definitionOf } from '../support/definitions.ts';
+import { deliver, minutes, note, take } from '../support/engine/alerts.ts';
 import { test } from '../support/engine.ts';
 import { docsFolder, messageOf, testPage } from './page.ts';
 import { finish, start } from './play.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { BatchSite } from '../support/batches.ts';
 import { type Engine, test } from '../support/engine.ts';
+import { BatchSite } from '../support/runtime/batches.ts';
 import { testPage } from './page.ts';
 
 const open = testPage('batch-prices');

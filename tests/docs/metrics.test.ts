@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { metricsAnswer } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
 import type { Metrics } from '../../supabase/functions/_millrace/metrics/add-up-metrics.ts';
 import { writeMetrics } from '../../supabase/functions/_millrace/metrics/write-metrics.ts';
-import { readMetrics } from '../support/open-metrics.ts';
+import { readMetrics } from '../support/engine/open-metrics.ts';
 import { docsFolder } from './page.ts';
 
 const folder = path.join(docsFolder, 'metrics');

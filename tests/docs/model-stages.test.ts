@@ -3,7 +3,7 @@ import type { PipelineDefinition } from '../../supabase/functions/_millrace/defi
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
 import type { Reply } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 import { docsFolder, testPage } from './page.ts';
 import { errorOf, start, work } from './play.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import { type Operator, signIn, withSecretKey } from '../support/engine/operators.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { type Operator, signIn, withSecretKey } from '../support/operators.ts';
 import { failed } from '../support/worker.ts';
 import { type OpenPage, testPage } from './page.ts';
 import { claim, start, status } from './play.ts';

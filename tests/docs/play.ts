@@ -10,7 +10,7 @@ import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-c
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { Engine, Row } from '../support/engine.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 import { type Claimed, completed, failed, Worker, waiting } from '../support/worker.ts';
 
 /** Starts a run of a row; returns its number. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { playbookOf } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { minutes } from '../support/alerts.ts';
+import { minutes } from '../support/engine/alerts.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
 import { docsFolder, readPage } from './page.ts';

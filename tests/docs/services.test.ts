@@ -11,8 +11,8 @@ import { JobRecorder } from '../../supabase/functions/_millrace/jobs/job-recorde
 import { pollJobs } from '../../supabase/functions/_millrace/jobs/poll-jobs.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { serveFunctions } from '../support/functions-server.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { serveFunctions } from '../support/runtime/functions-server.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 import { docsFolder, type OpenPage, testPage } from './page.ts';
 import { errorOf, start, sweep, work } from './play.ts';
 

@@ -2,9 +2,9 @@
 // its plans.
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { collectChildren, defineFamily, numbers, Spawner } from '../support/children.ts';
+import { collectChildren, defineFamily, numbers, Spawner } from '../support/engine/children.ts';
+import { inCountingSession } from '../support/engine/plan-rows.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { inCountingSession } from '../support/plan-rows.ts';
 import { postgresMajor } from '../support/postgres-major.ts';
 import { type Claimed, completed, failed, released, Worker, waiting } from '../support/worker.ts';
 

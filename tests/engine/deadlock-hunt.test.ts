@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
+import { RandomSession } from '../support/engine/random-session.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { RandomSession } from '../support/random-session.ts';
 import { diamond, jobEnd } from '../support/sessions.ts';
 import { completed, resume, Worker } from '../support/worker.ts';
 

@@ -1,9 +1,9 @@
 // How many functions of the engine a reader passes who follows one row through one stage. The bounds may only shrink.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type Way, wayThrough } from '../support/engine/hops.ts';
 import { chain, Engine } from '../support/engine.ts';
-import { type Way, wayThrough } from '../support/hops.ts';
-import { samples } from '../support/leads-samples.ts';
+import { samples } from '../support/examples/leads-samples.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

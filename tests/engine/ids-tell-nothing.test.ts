@@ -1,7 +1,7 @@
 // Ids that a tenant guesses: what is somebody else's is answered as what nobody has.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { accept, asked, toReview } from '../support/decisions.ts';
+import { accept, asked, toReview } from '../support/engine/decisions.ts';
 import { type Engine, projectTest as test } from '../support/engine.ts';
 
 const [red, blue] = [randomUUID(), randomUUID()];

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';
-import { presentInstall } from '../support/releases.ts';
+import { presentInstall } from '../support/engine/releases.ts';
 
 const folder = path.join(import.meta.dirname, '..', '..', 'supabase', 'migrations');
 

@@ -7,8 +7,8 @@ import { callGraph } from '../../tools/check/call-graph.ts';
 import { installSql } from '../../tools/engine/build.ts';
 import { modulesOf } from '../../tools/engine/engine-sql.ts';
 import { createBareDatabase } from '../support/database.ts';
+import { presentTarget } from '../support/engine/releases.ts';
 import { chain, Engine } from '../support/engine.ts';
-import { presentTarget } from '../support/releases.ts';
 import { runStage } from '../support/worker.ts';
 
 /** A copy of engine/ without these modules' folders and their lines in modules.json. */

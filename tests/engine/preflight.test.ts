@@ -1,7 +1,7 @@
 // What an install looks for before it makes anything.
 import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';
-import { presentInstall, snapshot } from '../support/releases.ts';
+import { presentInstall, snapshot } from '../support/engine/releases.ts';
 
 test('an install names all that is in its way at once, and makes nothing', async () => {
   const database = await createBareDatabase();

@@ -4,11 +4,11 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect } from 'vitest';
+import { invariantBreaches } from '../support/engine/planned-invariants.ts';
+import { expectOver, expectShown, finishAll } from '../support/engine/random-ending.ts';
+import { defineGraph, graphs } from '../support/engine/random-graphs.ts';
+import { histories, Player } from '../support/engine/random-history.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { invariantBreaches } from '../support/planned-invariants.ts';
-import { expectOver, expectShown, finishAll } from '../support/random-ending.ts';
-import { defineGraph, graphs } from '../support/random-graphs.ts';
-import { histories, Player } from '../support/random-history.ts';
 
 const numRuns = Number(process.env.SOAK_GRAPHS ?? 5);
 const seed = process.env.GRAPHS_SEED ? Number(process.env.GRAPHS_SEED) : Date.now() % 1_000_000_000;

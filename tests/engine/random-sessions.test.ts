@@ -1,11 +1,11 @@
 // Several sessions at once on the same random graph: they never deadlock, and what they leave behind is sound.
 // SESSIONS_SEED=… begins with the same graph and the same choices; who comes first is up to the machine.
 import fc from 'fast-check';
+import { expectOver, expectShown, finishAll } from '../support/engine/random-ending.ts';
+import { defineGraph, graphs } from '../support/engine/random-graphs.ts';
+import { histories } from '../support/engine/random-history.ts';
+import { playSideBySide } from '../support/engine/side-by-side.ts';
 import { test } from '../support/engine.ts';
-import { expectOver, expectShown, finishAll } from '../support/random-ending.ts';
-import { defineGraph, graphs } from '../support/random-graphs.ts';
-import { histories } from '../support/random-history.ts';
-import { playSideBySide } from '../support/side-by-side.ts';
 
 const rounds = Number(process.env.SOAK_SESSION_GRAPHS ?? 1);
 const seed = Number(process.env.SESSIONS_SEED ?? Date.now() % 1_000_000_000);

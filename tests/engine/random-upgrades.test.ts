@@ -1,11 +1,11 @@
 // Random histories that an upgrade comes into at a random step. UPGRADE_SEED=… UPGRADE_PATH=… plays a case again.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { expectOver, expectShown, finishAll } from '../support/engine/random-ending.ts';
+import { defineGraph, graphs } from '../support/engine/random-graphs.ts';
+import { histories, Player } from '../support/engine/random-history.ts';
+import { makeNextLevel } from '../support/engine/releases.ts';
 import { createEngine } from '../support/engine.ts';
-import { expectOver, expectShown, finishAll } from '../support/random-ending.ts';
-import { defineGraph, graphs } from '../support/random-graphs.ts';
-import { histories, Player } from '../support/random-history.ts';
-import { makeNextLevel } from '../support/releases.ts';
 
 const numRuns = Number(process.env.SOAK_UPGRADES ?? 1);
 const seed = process.env.UPGRADE_SEED ? Number(process.env.UPGRADE_SEED) : Date.now() % 1_000_000_000;

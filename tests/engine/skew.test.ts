@@ -11,7 +11,7 @@ import {
 import { CONTRACT } from '../../supabase/functions/_millrace/engine/platform.ts';
 import { answerRequests } from '../../supabase/functions/_millrace/serve-stage.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
-import { keepLog, makeStage } from '../support/make-drain.ts';
+import { keepLog, makeStage } from '../support/runtime/make-drain.ts';
 
 let engine: Engine;
 let keys: Keys;

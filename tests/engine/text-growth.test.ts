@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storableText } from '../../supabase/functions/_millrace/errors.ts';
 import { createEngine, type Engine } from '../support/engine.ts';
-import { growthFault, type TextTimer } from '../support/growth.ts';
+import { growthFault, type TextTimer } from '../support/examples/growth.ts';
 
 let engine: Engine;
 const id = '00000000-0000-0000-0000-000000000001';

@@ -2,10 +2,10 @@
 import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';
+import { presentInstall, presentUninstall, snapshot } from '../support/engine/releases.ts';
+import { makeAdoption } from '../support/engine/status.ts';
 import { chain, Engine } from '../support/engine.ts';
-import { presentInstall, presentUninstall, snapshot } from '../support/releases.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { makeAdoption } from '../support/status.ts';
 
 const columns = async (client: pg.Client) =>
   (await client.query(`select attname from pg_attribute where attrelid = 'public.items'::regclass and attnum > 0`))

@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { beforeAll, describe, expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
 import { createBareDatabase, type TestDatabase } from '../support/database.ts';
 import { compiled } from '../support/definitions.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../support/engine/children.ts';
+import { expectOver, finishAll } from '../support/engine/random-ending.ts';
+import { makeNextLevel, type NextLevel, snapshot } from '../support/engine/releases.ts';
 import { chain, test } from '../support/engine.ts';
-import { expectOver, finishAll } from '../support/random-ending.ts';
-import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, Worker, waiting } from '../support/worker.ts';
 

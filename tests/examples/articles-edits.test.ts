@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { publicationOf, publishable } from '../../supabase/functions/_articles/publication.ts';
 import { PermanentError } from '../../supabase/functions/_millrace/mod.ts';
-import { complete, curatorClaims, test } from '../support/articles.ts';
+import { complete, curatorClaims, test } from '../support/examples/articles.ts';
 import { failed, Worker } from '../support/worker.ts';
 
 const edit = (fields: string) => `update public.ingestion_queue set ${fields} where id = $1`;

@@ -1,8 +1,8 @@
 // How articles enter: the code at which each begins, how it entered first, and copies that are known again.
 import { describe, expect } from 'vitest';
-import { complete, curatorClaims, test } from '../support/articles.ts';
-import { articlesInOrder } from '../support/define-articles.ts';
 import type { Row } from '../support/engine.ts';
+import { complete, curatorClaims, test } from '../support/examples/articles.ts';
+import { articlesInOrder } from '../support/examples/define-articles.ts';
 import { untilBlocked } from '../support/sessions.ts';
 import { failed, Worker } from '../support/worker.ts';
 

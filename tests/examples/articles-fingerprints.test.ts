@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { cleanUrl, trackingParameters } from '../../supabase/functions/_articles/clean-url.ts';
-import { test } from '../support/articles.ts';
+import { test } from '../support/examples/articles.ts';
 
 const page = 'https://a.test/x?id=7';
 const prefixes = fc.constantFrom('utm', 'pk', 'mtm', 'piwik', 'matomo');

@@ -15,10 +15,10 @@ import { summarizeStage } from '../../supabase/functions/articles-summarize/hand
 import { tagStage } from '../../supabase/functions/articles-tag/handler.ts';
 import { thumbnailStage } from '../../supabase/functions/articles-thumbnail/handler.ts';
 import { tellStage } from '../../supabase/functions/site-notices-tell/handler.ts';
-import { startArticleProject } from '../support/article-project.ts';
-import { scannedPdf, textPdf } from '../support/documents.ts';
+import { startArticleProject } from '../support/examples/article-project.ts';
+import { scannedPdf, textPdf } from '../support/examples/documents.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const run = (stage: Stage, row: Record<string, unknown>, env: Env, options: CallOptions = {}) =>
   callHandler(stage, { row, env, ...options });

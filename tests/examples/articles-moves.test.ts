@@ -2,9 +2,9 @@
 // rest, and every code is written there; every entry type is inserted with every code. Each write does what stands here, or is
 // refused with the remedy and changes nothing.
 import { describe, expect } from 'vitest';
-import { articlesAtEveryState, Roads } from '../support/article-roads.ts';
-import { test } from '../support/articles.ts';
-import { everything, makeTrials, type Tried, tryCodes, tryInserts } from '../support/tried-writes.ts';
+import { articlesAtEveryState, Roads } from '../support/examples/article-roads.ts';
+import { test } from '../support/examples/articles.ts';
+import { everything, makeTrials, type Tried, tryCodes, tryInserts } from '../support/examples/tried-writes.ts';
 
 /** What is live after a code is written at a state; where the row comes to show another code, that one stands before it. */
 type Writes = Record<number, string>;

@@ -1,9 +1,9 @@
 // Enrichment in any order: each stage reads the row and none the others' results, so that all orders end alike; and another order
 // may come while articles stand at every code.
 import { expect } from 'vitest';
-import { articlesAtEveryState, Roads } from '../support/article-roads.ts';
-import { type Articles, test } from '../support/articles.ts';
-import { articlesInOrder } from '../support/define-articles.ts';
+import { articlesAtEveryState, Roads } from '../support/examples/article-roads.ts';
+import { type Articles, test } from '../support/examples/articles.ts';
+import { articlesInOrder } from '../support/examples/define-articles.ts';
 
 const orders = [
   ['summarize', 'tag', 'thumbnail'],

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { type Articles, complete, curatorClaims, test } from '../support/articles.ts';
-import { planRows } from '../support/plan-rows.ts';
+import { planRows } from '../support/engine/plan-rows.ts';
+import { type Articles, complete, curatorClaims, test } from '../support/examples/articles.ts';
 
 /** Articles that entered at 100, 110, 120, 200, 220, 300 and 520, and some at 310, 400 and 540; those of 100 and 200 go on. */
 async function spread(articles: Articles): Promise<Map<number, string>> {

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { test as base, complete, curatorClaims } from '../support/articles.ts';
 import type { Engine } from '../support/engine.ts';
+import { test as base, complete, curatorClaims } from '../support/examples/articles.ts';
 
 interface People {
   curator: pg.Client;

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { type Articles, test as base, complete, curatorClaims } from '../support/articles.ts';
 import type { Row } from '../support/engine.ts';
+import { type Articles, test as base, complete, curatorClaims } from '../support/examples/articles.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const test = base.extend<{ user: pg.Client; other: pg.Client; curator: pg.Client }>({

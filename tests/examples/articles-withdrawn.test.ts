@@ -1,6 +1,6 @@
 // A published article whose publication goes: it is live no more, and the site hears of it.
 import { describe, expect } from 'vitest';
-import { type Articles, curatorClaims, test } from '../support/articles.ts';
+import { type Articles, curatorClaims, test } from '../support/examples/articles.ts';
 
 const remove = 'delete from public.publication where id = $1';
 const told = (articles: Articles) =>

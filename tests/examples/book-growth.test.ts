@@ -17,7 +17,7 @@ import { readContents } from '../../supabase/functions/_books/read-contents.ts';
 import { readTitlePage } from '../../supabase/functions/_books/title-page.ts';
 import { alikeTitles, numbersOf } from '../../supabase/functions/_books/titles.ts';
 import type { PageLine } from '../../supabase/functions/_pipelines/pages-results.ts';
-import { growthFault, processorTime, sizedLines, type TextWork } from '../support/growth.ts';
+import { growthFault, processorTime, sizedLines, type TextWork } from '../support/examples/growth.ts';
 
 const mostPages = 3000;
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { listPages } from '../../supabase/functions/books-split/handler.ts';
 import { makeContext } from '../support/context.ts';
-import { startProject } from '../support/project-server.ts';
+import { startProject } from '../support/examples/project-server.ts';
 
 let books = 0;
 

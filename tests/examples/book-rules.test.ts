@@ -19,7 +19,7 @@ import { readContents } from '../../supabase/functions/_books/read-contents.ts';
 import { alikeTitles, titleKey, titleKeys } from '../../supabase/functions/_books/titles.ts';
 import type { Reading } from '../../supabase/functions/_pipelines/pages-results.ts';
 import { decodeText } from '../../supabase/functions/_services/text/decode-text.ts';
-import { pageRows } from '../support/small-book.ts';
+import { pageRows } from '../support/examples/small-book.ts';
 
 describe('page numbers', () => {
   test('are read as they are printed, and words are none', () => {

@@ -1,6 +1,6 @@
 // Pages of several books on the engine: text passes by scans that wait for the OCR service, where books take turns.
 import { expect } from 'vitest';
-import { spawnAll } from '../support/children.ts';
+import { spawnAll } from '../support/engine/children.ts';
 import { type Engine, type Row, projectTest as test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { type Claimed, completed, resume, Worker, waiting } from '../support/worker.ts';

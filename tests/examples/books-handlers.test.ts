@@ -31,11 +31,11 @@ import { extract } from '../../supabase/functions/toc-extract/handler.ts';
 import { bookTools } from '../../supabase/functions/toc-find/tools.ts';
 import { link } from '../../supabase/functions/toc-link/handler.ts';
 import { finishContext, makeContext } from '../support/context.ts';
-import { makeItem } from '../support/fake-engine.ts';
+import { startProject } from '../support/examples/project-server.ts';
+import { smallBook, smallBookPdf } from '../support/examples/small-book.ts';
 import { startServer } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
-import { startProject } from '../support/project-server.ts';
-import { smallBook, smallBookPdf } from '../support/small-book.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const run = (stage: Stage, item: Partial<Item>, env: Env) =>
   runHandler({

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import type { BookDocument } from '../../supabase/functions/_books/book-document.ts';
 import { firstPages } from '../../supabase/functions/_pipelines/books.ts';
-import { type Attempt, BooksStack, type Caller, queueBook, submitBook } from '../support/books-stack.ts';
-import { lockedPdf } from '../support/documents.ts';
-import { pageRows, smallBook, smallBookPdf } from '../support/small-book.ts';
+import { lockedPdf } from '../support/examples/documents.ts';
+import { pageRows, smallBook, smallBookPdf } from '../support/examples/small-book.ts';
+import { type Attempt, BooksStack, type Caller, queueBook, submitBook } from '../support/stack/books-stack.ts';
 
 let books: BooksStack;
 let alice: Caller;

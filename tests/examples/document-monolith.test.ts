@@ -9,9 +9,9 @@ import { monolithResult } from '../../supabase/functions/_pipelines/document-mon
 import { processDocument } from '../../supabase/functions/document-monolith/handler.ts';
 import { summedUsage } from '../../supabase/functions/document-monolith/sum-usage.ts';
 import { makeContext } from '../support/context.ts';
-import { startDocumentProject } from '../support/document-project.ts';
+import { startDocumentProject } from '../support/examples/document-project.ts';
+import { transcriptionOf } from '../support/examples/transcription.ts';
 import { startServer } from '../support/http-server.ts';
-import { transcriptionOf } from '../support/transcription.ts';
 
 const id = '0b9f6a34-6f0e-4a58-8a4b-0f4f5c1f3a10';
 const entity = { id, source_path: 'org_a/file', clerk_org_id: 'org_a' };

@@ -17,9 +17,9 @@ import type { ExtractionResult } from '../../supabase/functions/_pipelines/docum
 import { MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { extraction } from '../../supabase/functions/documents-extraction/handler.ts';
 import { finishContext } from '../support/context.ts';
-import { pictureOf, textPdf } from '../support/documents.ts';
-import { makeItem } from '../support/fake-engine.ts';
+import { pictureOf, textPdf } from '../support/examples/documents.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
 
 const organisation = 'org_ferry';
 const webhookSecret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

@@ -15,7 +15,7 @@ import { kg } from '../../supabase/functions/chunks-kg/handler.ts';
 import { chunkDocument } from '../../supabase/functions/documents-chunking/handler.ts';
 import { kgIngest } from '../../supabase/functions/documents-kg-ingest/handler.ts';
 import { finishContext, makeContext } from '../support/context.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 let stack: Stack;
 let sql: pg.Client;

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
-import { lockedPdf } from '../support/documents.ts';
+import type { Row } from '../support/engine.ts';
+import { lockedPdf } from '../support/examples/documents.ts';
 import {
   addDocument,
   type Caller,
@@ -9,8 +10,7 @@ import {
   queueDocument,
   submitDocument,
   type Upload,
-} from '../support/documents-stack.ts';
-import type { Row } from '../support/engine.ts';
+} from '../support/stack/documents-stack.ts';
 
 let documents: DocumentsStack;
 let alice: Caller;

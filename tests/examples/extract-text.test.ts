@@ -14,8 +14,8 @@ import { type ExtractedText, extractText } from '../../supabase/functions/_docum
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
 import { openPdf } from '../../supabase/functions/_services/pdf/pdf.ts';
 import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES, partsText } from '../../supabase/functions/_services/pdf/pdf-text.ts';
-import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/documents.ts';
-import { encodedFont, rawPdf } from '../support/raw-pdf.ts';
+import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/examples/documents.ts';
+import { encodedFont, rawPdf } from '../support/examples/raw-pdf.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const latin1 = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));

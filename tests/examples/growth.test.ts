@@ -21,7 +21,7 @@ import { linesText } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { decodeText } from '../../supabase/functions/_services/text/decode-text.ts';
 import { textQuality } from '../../supabase/functions/_services/text/text-quality.ts';
 import { tidyText } from '../../supabase/functions/_services/text/tidy-text.ts';
-import { growthFault, processorTime, sizedLines, type TextWork } from '../support/growth.ts';
+import { growthFault, processorTime, sizedLines, type TextWork } from '../support/examples/growth.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const paragraph = (text: string) => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;

@@ -8,9 +8,9 @@ import { messaging } from '../../supabase/functions/leads-messaging/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { strategy } from '../../supabase/functions/leads-strategy/handler.ts';
 import { subject } from '../../supabase/functions/leads-subject/handler.ts';
+import { samples } from '../support/examples/leads-samples.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { samples } from '../support/leads-samples.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const run = (stage: Stage, options: CallOptions, env: Env) => callHandler(stage, { ...options, env });
 const lead = { company_url: 'https://clocks.test' };

@@ -1,7 +1,7 @@
 // The leads' whole pipeline on a database of its own, by the helpers that projects have: no function, no HTTP but to scripts.
 import { expect, test } from 'vitest';
 import { openPipeline, refuses, startModel, startService } from '../../packages/test/index.ts';
-import { samples } from '../support/leads-samples.ts';
+import { samples } from '../support/examples/leads-samples.ts';
 
 const lead = {
   email: 'office@nets.test',

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../support/engine.ts';
-import { ProjectStack } from '../support/project-stack.ts';
-import { serveSources } from '../support/source-files.ts';
+import { serveSources } from '../support/examples/source-files.ts';
+import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 60_000;
 const sheet = 'the-first-sheet-of-these-tests';

@@ -1,7 +1,7 @@
 // What the stages of links write, and what people may write, against the real database.
 import { describe, expect } from 'vitest';
 import { projectTest as base, type Engine } from '../support/engine.ts';
-import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/links.ts';
+import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/examples/links.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, resume, waiting } from '../support/worker.ts';
 

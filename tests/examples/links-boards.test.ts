@@ -1,7 +1,7 @@
 // One board must not stop the others, whatever it does.
 import { expect } from 'vitest';
 import { projectTest as base, type Engine } from '../support/engine.ts';
-import { Links } from '../support/links.ts';
+import { Links } from '../support/examples/links.ts';
 import { type Claimed, completed, failed } from '../support/worker.ts';
 
 const test = base.extend<{ links: Links }>({

@@ -1,7 +1,7 @@
 // What is written down of links: events once each, words with who and why, and what people do by playbook.
 import { expect } from 'vitest';
 import { projectTest as base } from '../support/engine.ts';
-import { extractedJob, Links, stagedJob } from '../support/links.ts';
+import { extractedJob, Links, stagedJob } from '../support/examples/links.ts';
 import { type Claimed, failed } from '../support/worker.ts';
 
 const test = base.extend<{ links: Links }>({

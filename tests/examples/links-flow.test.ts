@@ -1,8 +1,8 @@
 // Links on the whole stack: the real functions, the local scraper and model, and a site whose pages the test writes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../support/engine.ts';
-import { jobPage, LinksStack, posting, postPage } from '../support/links-stack.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { jobPage, LinksStack, posting, postPage } from '../support/stack/links-stack.ts';
 
 let site: TestSite;
 let stack: LinksStack;

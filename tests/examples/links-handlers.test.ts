@@ -8,7 +8,7 @@ import { extract } from '../../supabase/functions/links-extract/handler.ts';
 import { scrapeJob } from '../../supabase/functions/links-scrape-job/handler.ts';
 import { stageJob } from '../../supabase/functions/links-stage-job/handler.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const run = (stage: Stage, row: Record<string, unknown>, env: Env, options: CallOptions = {}) =>
   callHandler(stage, { row, env, ...options });

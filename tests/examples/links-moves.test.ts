@@ -1,7 +1,7 @@
 // Every word that a link may show, and every word that somebody may write there.
 import { expect } from 'vitest';
 import { projectTest as base } from '../support/engine.ts';
-import { extractedJob, Links, stagedJob } from '../support/links.ts';
+import { extractedJob, Links, stagedJob } from '../support/examples/links.ts';
 import { failed } from '../support/worker.ts';
 
 const test = base.extend<{ links: Links }>({

@@ -1,9 +1,9 @@
 // Links as those who run them see them, on the whole stack: what overload does, and what is told of throughput and failures.
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
 import { startServer } from '../support/http-server.ts';
-import { jobPage, LinksStack, postPage } from '../support/links-stack.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { jobPage, LinksStack, postPage } from '../support/stack/links-stack.ts';
 
 const patienceMs = 120_000;
 const threshold = 300;

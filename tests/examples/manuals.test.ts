@@ -22,10 +22,10 @@ import { extract } from '../../supabase/functions/toc-extract/handler.ts';
 import { bookTools } from '../../supabase/functions/toc-find/tools.ts';
 import { link } from '../../supabase/functions/toc-link/handler.ts';
 import { outline } from '../../supabase/functions/toc-outline/handler.ts';
-import { makeItem } from '../support/fake-engine.ts';
-import { printedIn, setUps } from '../support/manual-set-ups.ts';
-import { startProject } from '../support/project-server.ts';
-import { type Manual, type SetUp, setManual } from '../support/set-manual.ts';
+import { printedIn, setUps } from '../support/examples/manual-set-ups.ts';
+import { startProject } from '../support/examples/project-server.ts';
+import { type Manual, type SetUp, setManual } from '../support/examples/set-manual.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
 
 let model: Service;
 const readers = new PageReaders(60_000);

@@ -12,8 +12,16 @@ import { openPdf, type Pdf, sniffDocument } from '../../supabase/functions/_serv
 import { CMapReader } from '../../supabase/functions/_services/pdf/read-cmaps.ts';
 import { readingOrder } from '../../supabase/functions/_services/pdf/reading-order.ts';
 import { looksLikeText } from '../../supabase/functions/_services/text/text-quality.ts';
-import { lockedPdf, makePdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
-import { encodedFont, rawPdf, streamOf } from '../support/raw-pdf.ts';
+import {
+  lockedPdf,
+  makePdf,
+  pageSize,
+  pictureOf,
+  pngHeader,
+  scannedPdf,
+  textPdf,
+} from '../support/examples/documents.ts';
+import { encodedFont, rawPdf, streamOf } from '../support/examples/raw-pdf.ts';
 
 const rows = [
   { text: 'Chapter One', x: 60, y: 80, size: 20 },

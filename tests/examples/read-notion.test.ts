@@ -5,7 +5,7 @@ import { notionSettings } from '../../supabase/functions/_services/notion/notion
 import { pageLinks } from '../../supabase/functions/_services/notion/page-links.ts';
 import { type NotionCursor, readDataSource } from '../../supabase/functions/_services/notion/read-data-source.ts';
 import type { SourceLink } from '../../supabase/functions/_services/text-links.ts';
-import { serveSources } from '../support/source-files.ts';
+import { serveSources } from '../support/examples/source-files.ts';
 
 let sources: Awaited<ReturnType<typeof serveSources>>;
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { sheetIds } from '../../supabase/functions/_services/sheets/find-tab.ts'
 import { readSheet, type SheetCursor } from '../../supabase/functions/_services/sheets/read-sheet.ts';
 import { sheetsSettings } from '../../supabase/functions/_services/sheets/sheets-settings.ts';
 import type { SourceLink } from '../../supabase/functions/_services/text-links.ts';
+import { serveSources } from '../support/examples/source-files.ts';
 import { startServer } from '../support/http-server.ts';
-import { serveSources } from '../support/source-files.ts';
 
 let sources: Awaited<ReturnType<typeof serveSources>>;
 beforeAll(async () => {

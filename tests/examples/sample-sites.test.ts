@@ -7,9 +7,9 @@ import {
   strategyResult,
   subjectResult,
 } from '../../supabase/functions/_pipelines/leads-results.ts';
-import { functionsFolder } from '../support/functions-folder.ts';
-import { type StageName, stages } from '../support/leads-report.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { type StageName, stages } from '../support/examples/leads-report.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 const schemas = {
   scrape: scrapeResult,
@@ -99,7 +99,7 @@ describe('a model that answers in the call', () => {
 describe('a model that works in the background', () => {
   const env = { ...prices, LLM_MODE: 'background' };
   const withoutCallbacks = functionsFolder({
-    replace: { millrace: path.join(import.meta.dirname, '..', 'support', 'polls-alone.ts') },
+    replace: { millrace: path.join(import.meta.dirname, '..', 'support', 'examples', 'polls-alone.ts') },
   });
   afterEach(async () => {
     await leads.expectSound();

@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { LeadsStack } from '../support/stack.ts';
-import { sendHtml } from '../support/test-site.ts';
+import { sendHtml } from '../support/examples/test-site.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {

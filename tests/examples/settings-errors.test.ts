@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 afterEach(() => leads.expectSound());

@@ -9,8 +9,8 @@ import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-c
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { poll } from '../../supabase/functions/sources-poll/handler.ts';
 import type { Row } from '../support/engine.ts';
-import { makeItem } from '../support/fake-engine.ts';
-import { ProjectStack } from '../support/project-stack.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
+import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 60_000;
 const rss = (paths: string[]) =>

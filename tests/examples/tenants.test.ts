@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../support/engine.ts';
-import { stages } from '../support/leads-report.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { stages } from '../support/examples/leads-report.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 let alice: Tenant;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { CHUNK_TOKENS, MOST_CHUNK_BYTES } from '../../supabase/functions/_documents/chunk-places.ts';
 import { splitText } from '../../supabase/functions/_documents/split-text.ts';
 import { countTokens, MOST_BYTES, tokenPieces } from '../../supabase/functions/_documents/tokens.ts';
-import { declarations } from '../support/declarations.ts';
+import { declarations } from '../support/examples/declarations.ts';
 import { huntLength } from '../support/hunt-length.ts';
 
 /** The number of the real tokenizer; long words in parts, since its time grows by the square of their length. */

@@ -18,9 +18,9 @@ import {
 } from '../../supabase/functions/_services/transcription.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { serveFunctions } from '../support/functions-server.ts';
-import { type Interruption, invoke } from '../support/real-drain.ts';
-import { wavOf } from '../support/recordings.ts';
+import { wavOf } from '../support/examples/recordings.ts';
+import { serveFunctions } from '../support/runtime/functions-server.ts';
+import { type Interruption, invoke } from '../support/runtime/real-drain.ts';
 import { until } from '../support/until.ts';
 
 const talks = definePipeline({

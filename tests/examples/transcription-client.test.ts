@@ -9,8 +9,8 @@ import {
   transcriptOfJob,
 } from '../../supabase/functions/_services/transcription.ts';
 import { makeContext } from '../support/context.ts';
+import { transcriptionOf } from '../support/examples/transcription.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { transcriptionOf } from '../support/transcription.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const metadata = {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { stages } from '../support/leads-report.ts';
-import { randomNumbers } from '../support/random-session.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { randomNumbers } from '../support/engine/random-session.ts';
+import { stages } from '../support/examples/leads-report.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 const modelStages = stages.slice(1);
 

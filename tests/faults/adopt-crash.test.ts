@@ -1,8 +1,8 @@
 // Postgres is killed in the middle of a portion of an adoption, on a server of the test's own.
 import { expect, test } from 'vitest';
+import { makeAdoption, makeNotes } from '../support/engine/status.ts';
 import type { Engine } from '../support/engine.ts';
-import { killableServer } from '../support/killable-server.ts';
-import { makeAdoption, makeNotes } from '../support/status.ts';
+import { killableServer } from '../support/faults/killable-server.ts';
 
 const { engine: engineOf, killedWithin } = killableServer('adopt');
 

@@ -2,10 +2,10 @@
 import type http from 'node:http';
 import { createCanvas } from '@napi-rs/canvas';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Call, type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { type FunctionsFolder, functionsFolder } from '../support/functions-folder.ts';
-import { ProjectStack } from '../support/project-stack.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { type Call, type FaultProxy, startFaultProxy } from '../support/faults/fault-proxy.ts';
+import { type FunctionsFolder, functionsFolder } from '../support/stack/functions-folder.ts';
+import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 60_000;
 

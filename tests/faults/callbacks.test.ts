@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Call, type Fate, gate, send } from '../support/fault-proxy.ts';
-import { functionsFolder } from '../support/functions-folder.ts';
+import { type Call, type Fate, gate, send } from '../support/faults/fault-proxy.ts';
 import { startServer } from '../support/http-server.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 const functions = functionsFolder({});
 

@@ -1,9 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
-import { textPdf } from '../support/documents.ts';
-import { type Caller, DocumentsStack, logbookOf, queueDocument, submitDocument } from '../support/documents-stack.ts';
-import { type Fate, gate } from '../support/fault-proxy.ts';
-import { rawPdf } from '../support/raw-pdf.ts';
+import { textPdf } from '../support/examples/documents.ts';
+import { rawPdf } from '../support/examples/raw-pdf.ts';
+import { type Fate, gate } from '../support/faults/fault-proxy.ts';
+import {
+  type Caller,
+  DocumentsStack,
+  logbookOf,
+  queueDocument,
+  submitDocument,
+} from '../support/stack/documents-stack.ts';
 
 const text = [
   '# Northern Light',

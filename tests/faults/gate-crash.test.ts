@@ -1,6 +1,6 @@
 // Postgres is killed in the middle of a pass of a gate, on a server of the test's own.
 import { expect, test } from 'vitest';
-import { killableServer } from '../support/killable-server.ts';
+import { killableServer } from '../support/faults/killable-server.ts';
 import { runStage } from '../support/worker.ts';
 
 const server = killableServer('gate');

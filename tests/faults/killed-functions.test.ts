@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/fault-proxy.ts';
-import { functionsFolder } from '../support/functions-folder.ts';
-import { account, LeadsStack } from '../support/stack.ts';
+import { gate } from '../support/faults/fault-proxy.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
+import { account, LeadsStack } from '../support/stack/stack.ts';
 
 const fatalLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d01';
 const cpuLead = '0f41a1ab-7c51-4f3c-8b54-8f2f8a2f9d02';

@@ -1,8 +1,8 @@
 // What a user does to a lead while a function works on it.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Fate, gate } from '../support/fault-proxy.ts';
-import type { StageName } from '../support/leads-report.ts';
-import { LeadsStack } from '../support/stack.ts';
+import type { StageName } from '../support/examples/leads-report.ts';
+import { type Fate, gate } from '../support/faults/fault-proxy.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {

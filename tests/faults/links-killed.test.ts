@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../support/engine.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import { type FunctionsFolder, functionsFolder } from '../support/functions-folder.ts';
-import { recordWords } from '../support/links.ts';
-import { ProjectStack } from '../support/project-stack.ts';
-import { ScraperProcess } from '../support/scraper-process.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { recordWords } from '../support/examples/links.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { type FaultProxy, startFaultProxy } from '../support/faults/fault-proxy.ts';
+import { ScraperProcess } from '../support/faults/scraper-process.ts';
+import { type FunctionsFolder, functionsFolder } from '../support/stack/functions-folder.ts';
+import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 90_000;
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/fault-proxy.ts';
-import type { StageName } from '../support/leads-report.ts';
-import { LeadsStack } from '../support/stack.ts';
+import type { StageName } from '../support/examples/leads-report.ts';
+import { gate } from '../support/faults/fault-proxy.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 import type { ClaimAnswer, Claimed, CompleteAnswer } from '../support/worker.ts';
 import { completed } from '../support/worker.ts';
 

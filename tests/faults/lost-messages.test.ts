@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { functionsFolder } from '../support/functions-folder.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 const functions = functionsFolder({ projectUrlFrom: 'PROJECT_PROXY_URL' });
 

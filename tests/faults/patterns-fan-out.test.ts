@@ -1,7 +1,7 @@
 // Parents and children whose functions, messages or database die at the worst moment.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Fate, gate } from '../support/fault-proxy.ts';
-import { engineCall, outcomesOf, PatternsStack } from '../support/patterns-stack.ts';
+import { type Fate, gate } from '../support/faults/fault-proxy.ts';
+import { engineCall, outcomesOf, PatternsStack } from '../support/stack/patterns-stack.ts';
 
 let stack: PatternsStack;
 beforeAll(async () => {

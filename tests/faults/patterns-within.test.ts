@@ -1,7 +1,7 @@
 // Agents between their turns, child runs, and children that wait for an external job, when something dies or is reset.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Call, send } from '../support/fault-proxy.ts';
-import { type EngineCall, outcomesOf, PatternsStack } from '../support/patterns-stack.ts';
+import { type Call, send } from '../support/faults/fault-proxy.ts';
+import { type EngineCall, outcomesOf, PatternsStack } from '../support/stack/patterns-stack.ts';
 
 let stack: PatternsStack;
 beforeAll(async () => {

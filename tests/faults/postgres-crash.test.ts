@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { gate } from '../support/fault-proxy.ts';
-import { LeadsStack } from '../support/stack.ts';
+import { gate } from '../support/faults/fault-proxy.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { LeadsStack } from '../support/stack.ts';
+import { LeadsStack } from '../support/stack/stack.ts';
 
 let leads: LeadsStack;
 let ids: string[];

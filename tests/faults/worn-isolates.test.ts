@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { compiled, definitionOf } from '../support/definitions.ts';
-import { functionsFolder } from '../support/functions-folder.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
 import { until } from '../support/until.ts';
 import { worn } from './functions/worn-call.ts';
 

@@ -5,9 +5,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
-import { installPacked, packedTarballs } from '../support/packed.ts';
-import { deployFunctions } from '../support/recorded-deployment.ts';
+import { type Dev, linkTools, startDev } from '../support/cli/dev-command.ts';
+import { installPacked, packedTarballs } from '../support/cli/packed.ts';
+import { deployFunctions } from '../support/cli/recorded-deployment.ts';
 import { type ForeignProject, foreignProjects } from './projects.ts';
 
 const { FORCE_COLOR, npm_lifecycle_event, npm_config_user_agent, ...inherited } = process.env;

@@ -3,8 +3,8 @@ import { createEngine, type RpcAnswer } from '../../supabase/functions/_millrace
 import type { NewTurn } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { LeaseLost } from '../../supabase/functions/_millrace/errors.ts';
 import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
-import { makeItem } from '../support/fake-engine.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 const turn: NewTurn = {
   seq: 1,

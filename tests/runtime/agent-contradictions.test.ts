@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { rangeContradiction } from '../../supabase/functions/toc-find/check-range.ts';
-import { answering, calling, lookTool, runAgent, scriptedModel } from '../support/agent-model.ts';
+import { answering, calling, lookTool, runAgent, scriptedModel } from '../support/runtime/agent-model.ts';
 
 /** Objects to every answer but what the last look has shown. */
 const check = ({ done }: { done: number }, findings: readonly { output: string }[]) => {

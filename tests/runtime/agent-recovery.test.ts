@@ -12,10 +12,10 @@ import { ChildCollector } from '../../supabase/functions/_millrace/worker/collec
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
-import { answering, calling, lookTool, makeAgent } from '../support/agent-model.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { budgetOf, keepLog } from '../support/make-drain.ts';
-import { startModelServer } from '../support/model-server.ts';
+import { answering, calling, lookTool, makeAgent } from '../support/runtime/agent-model.ts';
+import { budgetOf, keepLog } from '../support/runtime/make-drain.ts';
+import { startModelServer } from '../support/runtime/model-server.ts';
 import { until } from '../support/until.ts';
 
 /** When a function dies: at its call `name` (of the turn `seq` if given), before or after that is carried out. */

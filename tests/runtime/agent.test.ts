@@ -5,8 +5,8 @@ import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { defineTool, type ToolContext } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 import { HandedBack } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { answering, calling, lookTool, makeAgent, runAgent, scriptedModel } from '../support/agent-model.ts';
 import { makeContext } from '../support/context.ts';
+import { answering, calling, lookTool, makeAgent, runAgent, scriptedModel } from '../support/runtime/agent-model.ts';
 
 async function failureOf(promise: Promise<unknown>) {
   return classify(

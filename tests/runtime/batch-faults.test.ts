@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { describe, expect, onTestFinished } from 'vitest';
 import type { Plan } from '../../local/services/batches/batch-jobs.ts';
 import type { Action, Fault } from '../../local/services/batches/server.ts';
-import { onWorker } from '../support/batch-main.ts';
-import { BatchSite, type SiteOptions } from '../support/batches.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { ended } from '../support/worker-process.ts';
+import { onWorker } from '../support/runtime/batch-main.ts';
+import { BatchSite, type SiteOptions } from '../support/runtime/batches.ts';
+import { bundledProgram } from '../support/runtime/bundled-program.ts';
+import { ended } from '../support/runtime/worker-process.ts';
 
 const ROWS = 40;
 const apis = ['responses', 'messages'] as const;
@@ -46,7 +46,7 @@ describe.each(apis)('a batch of the API %s', (api) => {
     await site.round(judge ? [judge] : []);
     await engine.advance('301 seconds');
     await engine.sweepAll();
-    const program = await bundledProgram('tests/support/batch-main.ts');
+    const program = await bundledProgram('tests/support/runtime/batch-main.ts');
     const { PATH } = process.env;
     const worker = spawn(process.execPath, [program], {
       env: { PATH, ...site.env } as NodeJS.ProcessEnv,

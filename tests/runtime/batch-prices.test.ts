@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { tokens } from '../../local/services/batches/batch-jobs.ts';
-import { BatchSite, price } from '../support/batches.ts';
 import { test } from '../support/engine.ts';
+import { BatchSite, price } from '../support/runtime/batches.ts';
 
 /** The cost of an answer at the direct price. */
 const direct = (tokens.input * price.input + tokens.output * price.output) / 1_000_000;

@@ -6,8 +6,8 @@ import { type BatchStageOptions, defineBatchStage } from '../../supabase/functio
 import { rowsToPutBack } from '../../supabase/functions/_millrace/stage/rows-to-put-back.ts';
 import { type HandlerContext, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { gate, keepLog } from '../support/make-drain.ts';
-import { invoke } from '../support/real-drain.ts';
+import { gate, keepLog } from '../support/runtime/make-drain.ts';
+import { invoke } from '../support/runtime/real-drain.ts';
 import { until } from '../support/until.ts';
 
 const service = { name: 'presser' } as never;

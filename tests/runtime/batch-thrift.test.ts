@@ -3,8 +3,8 @@ import { describe, expect } from 'vitest';
 import type { Batch, Plan } from '../../local/services/batches/batch-jobs.ts';
 import type { Action, Fault } from '../../local/services/batches/server.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { BatchSite, type SiteOptions } from '../support/batches.ts';
 import { type Engine, test } from '../support/engine.ts';
+import { BatchSite, type SiteOptions } from '../support/runtime/batches.ts';
 
 const ROWS = 4;
 const apis = ['responses', 'messages'] as const;

@@ -1,8 +1,8 @@
 // How much a worker takes: less after the database cancelled a claim, and no more in hand than a batch with all its bytes.
 import { expect, test } from 'vitest';
 import type { RpcAnswer } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import { FakeEngine, makeItem } from '../support/fake-engine.ts';
-import { budgetOf, gate, makeDrain } from '../support/make-drain.ts';
+import { FakeEngine, makeItem } from '../support/runtime/fake-engine.ts';
+import { budgetOf, gate, makeDrain } from '../support/runtime/make-drain.ts';
 
 const done = (entity: { id: number }) => ({ done: entity.id });
 const cancelled: RpcAnswer = {

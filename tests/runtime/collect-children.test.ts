@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
-import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
-import { gate, keepLog, makeDrain } from '../support/make-drain.ts';
+import { FakeEngine, failedAnswer, makeItem } from '../support/runtime/fake-engine.ts';
+import { gate, keepLog, makeDrain } from '../support/runtime/make-drain.ts';
 
 interface Answer {
   wake?: WakeTarget[];

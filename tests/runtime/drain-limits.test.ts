@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { FakeEngine, makeItem } from '../support/fake-engine.ts';
-import { budgetOf, makeDrain } from '../support/make-drain.ts';
+import { FakeEngine, makeItem } from '../support/runtime/fake-engine.ts';
+import { budgetOf, makeDrain } from '../support/runtime/make-drain.ts';
 
 const done = (entity: { id: number }) => ({ done: entity.id });
 

@@ -2,8 +2,8 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Item, OutcomeItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { ItemsInWork } from '../../supabase/functions/_millrace/worker/items-in-work.ts';
-import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
-import { budgetOf, gate, makeDrain, type TestHandler } from '../support/make-drain.ts';
+import { FakeEngine, failedAnswer, makeItem } from '../support/runtime/fake-engine.ts';
+import { budgetOf, gate, makeDrain, type TestHandler } from '../support/runtime/make-drain.ts';
 
 const done = (entity: { id: number }) => ({ done: entity.id });
 

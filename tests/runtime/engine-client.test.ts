@@ -5,8 +5,8 @@ import {
   EngineUnavailable,
   type RpcAnswer,
 } from '../../supabase/functions/_millrace/engine/engine-client.ts';
-import { failedAnswer } from '../support/fake-engine.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { failedAnswer } from '../support/runtime/fake-engine.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 function engineThatAnswers(answers: (RpcAnswer | Error)[], retryForMs = 5_000) {
   const rpc = vi.fn(async (_name: string, _args: Record<string, unknown>): Promise<RpcAnswer> => {

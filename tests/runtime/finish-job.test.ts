@@ -6,8 +6,8 @@ import type { Finish, FinishContext } from '../../supabase/functions/_millrace/s
 import { projectClient, projectError, storageStatus } from '../../supabase/functions/_services/project-client.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { finishContext } from '../support/context.ts';
+import { samples } from '../support/examples/leads-samples.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { samples } from '../support/leads-samples.ts';
 
 const usage = { model: 'm', prompt: 'p', input_tokens: null, output_tokens: null, cost_usd: 0.5 };
 const finish = (how: Finish<unknown>, context: Partial<FinishContext> = {}) =>

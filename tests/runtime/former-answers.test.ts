@@ -4,7 +4,7 @@ import { askModel, finishAnswer } from '../../supabase/functions/_millrace/model
 import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.ts';
 import { makeContext } from '../support/context.ts';
 import { startServer } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const schema = z.object({ answer: z.string().max(20) });
 const prompt = { label: 'test-1', instructions: 'Answer briefly.' };

@@ -6,12 +6,12 @@ import { JobRecorder } from '../../supabase/functions/_millrace/jobs/job-recorde
 import { answerPollWakeUp, pollJobs } from '../../supabase/functions/_millrace/jobs/poll-jobs.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
-import { failedAnswer } from '../support/fake-engine.ts';
-import { serveFunctions } from '../support/functions-server.ts';
+import { samples } from '../support/examples/leads-samples.ts';
 import { type Reply, startServer } from '../support/http-server.ts';
-import { jobEngine } from '../support/job-engine.ts';
-import { samples } from '../support/leads-samples.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { failedAnswer } from '../support/runtime/fake-engine.ts';
+import { serveFunctions } from '../support/runtime/functions-server.ts';
+import { jobEngine } from '../support/runtime/job-engine.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob => ({
   attempt: submission,

@@ -6,7 +6,7 @@ import { definePipeline } from '../../supabase/functions/_millrace/define/define
 import { defineStage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { invoke } from '../support/real-drain.ts';
+import { invoke } from '../support/runtime/real-drain.ts';
 
 const pipeline = definePipeline({
   name: 'large',

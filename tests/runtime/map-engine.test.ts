@@ -7,7 +7,7 @@ import { defineMap, mapResult } from '../../supabase/functions/_millrace/stage/m
 import { defineStage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { invoke } from '../support/real-drain.ts';
+import { invoke } from '../support/runtime/real-drain.ts';
 
 const worked = {
   batchSize: 10,

@@ -9,8 +9,8 @@ import { defineMap } from '../../supabase/functions/_millrace/stage/map-stage.ts
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { makeContext } from '../support/context.ts';
-import { failedAnswer, makeItem } from '../support/fake-engine.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { failedAnswer, makeItem } from '../support/runtime/fake-engine.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 const worked = {
   batchSize: 1,

@@ -8,10 +8,10 @@ import { classify } from '../../supabase/functions/_millrace/errors.ts';
 import { fromChat, toChat } from '../../supabase/functions/_millrace/model/chat-form.ts';
 import { toMessages } from '../../supabase/functions/_millrace/model/messages-form.ts';
 import { askModel, finishAnswer, modelService } from '../../supabase/functions/_millrace/model/model.ts';
-import { lookTool } from '../support/agent-model.ts';
 import { makeContext } from '../support/context.ts';
 import { type ReceivedRequest, type Reply, startServer } from '../support/http-server.ts';
-import { testPipeline } from '../support/make-drain.ts';
+import { lookTool } from '../support/runtime/agent-model.ts';
+import { testPipeline } from '../support/runtime/make-drain.ts';
 
 const schema = z.object({ answer: z.string().max(20), parts: z.array(z.int().min(1)).min(2).optional() });
 const prompt = { label: 'test-1', instructions: 'Answer briefly.' };

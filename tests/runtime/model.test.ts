@@ -10,7 +10,7 @@ import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.t
 import { waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { makeContext } from '../support/context.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { modelResponse, startModelServer } from '../support/model-server.ts';
+import { modelResponse, startModelServer } from '../support/runtime/model-server.ts';
 
 const schema = z.object({ answer: z.string().max(20) });
 const prompt = { label: 'test-1', instructions: 'Answer briefly.' };

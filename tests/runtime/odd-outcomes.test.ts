@@ -14,8 +14,8 @@ import { jobService } from '../../supabase/functions/_millrace/jobs/job-service.
 import { defineStage, type HandlerContext, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { createEngine, type Engine } from '../support/engine.ts';
-import { keepLog } from '../support/make-drain.ts';
-import { invoke } from '../support/real-drain.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
+import { invoke } from '../support/runtime/real-drain.ts';
 
 const odd = definePipeline({
   name: 'odd',

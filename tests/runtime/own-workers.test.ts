@@ -8,8 +8,8 @@ import { EndlessBudget } from '../../supabase/functions/_millrace/worker/own-hos
 import { projectFolder, runNode } from '../cli/run-command.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { refusedUrl } from '../support/http-server.ts';
+import { ended, secretKey, WorkerSite } from '../support/runtime/worker-process.ts';
 import { until } from '../support/until.ts';
-import { ended, secretKey, WorkerSite } from '../support/worker-process.ts';
 
 const stage = { name: 'work', function: 'flow-work', host: 'worker', batch_size: 2, max_workers: 1 };
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { renewLeases } from '../../supabase/functions/_millrace/worker/renew-leases.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

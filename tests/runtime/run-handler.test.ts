@@ -9,8 +9,8 @@ import type { Checkpoints } from '../../supabase/functions/_millrace/stage/agent
 import { type HandlerContext, handBack, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
-import { makeItem } from '../support/fake-engine.ts';
-import { makeStage, type TestHandler } from '../support/make-drain.ts';
+import { makeItem } from '../support/runtime/fake-engine.ts';
+import { makeStage, type TestHandler } from '../support/runtime/make-drain.ts';
 
 function run(
   handler: TestHandler,

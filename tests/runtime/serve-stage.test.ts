@@ -3,8 +3,8 @@ import { modelSettings } from '../../supabase/functions/_millrace/model/model-se
 import { answerRequests } from '../../supabase/functions/_millrace/serve-stage.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
-import { FakeEngine, makeItem } from '../support/fake-engine.ts';
-import { makeStage } from '../support/make-drain.ts';
+import { FakeEngine, makeItem } from '../support/runtime/fake-engine.ts';
+import { makeStage } from '../support/runtime/make-drain.ts';
 
 const platform: Env = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEYS: '{"default":"sb_secret_a"}' };
 

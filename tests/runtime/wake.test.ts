@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { createWaker } from '../../supabase/functions/_millrace/worker/wake.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { keepLog } from '../support/make-drain.ts';
+import { keepLog } from '../support/runtime/make-drain.ts';
 
 const next = { pipeline: 'leads', stage: 'intel', function: 'leads-intel' };
 

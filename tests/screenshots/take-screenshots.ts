@@ -11,7 +11,7 @@ import { demoSettings } from '../../local/demo/settings.ts';
 import { readSettings } from '../../local/platform/settings.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { startServices } from '../../local/services/start-services.ts';
-import { launchChromium } from '../support/chromium.ts';
+import { launchChromium } from '../support/stack/chromium.ts';
 import { until } from '../support/until.ts';
 
 const folder = path.join(import.meta.dirname, '..', '..', 'docs', 'pictures');

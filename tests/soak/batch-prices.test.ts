@@ -2,8 +2,8 @@
 import { expect } from 'vitest';
 import { type Plan, tokens } from '../../local/services/batches/batch-jobs.ts';
 import type { Action, Fault } from '../../local/services/batches/server.ts';
-import { BatchSite, price } from '../support/batches.ts';
 import { test } from '../support/engine.ts';
+import { BatchSite, price } from '../support/runtime/batches.ts';
 
 const ROWS = Number(process.env.BATCH_ROWS ?? 50_000);
 /** The cost of an answer at the direct price. */

@@ -10,9 +10,9 @@ import { type Sites, startSites } from '../../local/demo/samples/sites/server.ts
 import { freePort } from '../../local/platform/free-port.ts';
 import type { StackOptions } from '../../local/platform/stack.ts';
 import type { Row } from '../support/engine.ts';
-import { functionsFolder } from '../support/functions-folder.ts';
-import { type Caller, ProjectStack } from '../support/project-stack.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { functionsFolder } from '../support/stack/functions-folder.ts';
+import { type Caller, ProjectStack } from '../support/stack/project-stack.ts';
 import { DataApi } from './data-api.ts';
 import { defineParcels, parcelFunctions } from './parcels.ts';
 import { ChaosServices } from './services.ts';

@@ -1,5 +1,5 @@
 // Between the functions and the project: calls of the engine arrive twice, or their answers get lost.
-import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from '../support/fault-proxy.ts';
+import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from '../support/faults/fault-proxy.ts';
 
 /** How the calls fare at the moment. */
 export type CallMood = 'passed on' | 'answers lost' | 'twice';

@@ -1,6 +1,6 @@
 // What must hold when a campaign is over: of the rows, of what was recorded, booked and paid for, and of the engine itself.
 import { setTimeout as pause } from 'node:timers/promises';
-import { unlike } from '../support/random-ending.ts';
+import { unlike } from '../support/engine/random-ending.ts';
 import { type Campaign, type ColumnRoot, columnRootNames, roots } from './campaign.ts';
 import { bookedStages } from './functions/parcel-pipelines.ts';
 

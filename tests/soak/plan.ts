@@ -1,7 +1,7 @@
 // What a campaign will do, drawn from its seed alone: the same seed gives the same operations and faults in the same order.
 // Whom they strike is looked up when they are played (the third lead of those that are there by then), and who comes first
 // is up to the machine: so a seed that failed may pass when it is played again, and fail at the third try.
-import { randomNumbers } from '../support/random-session.ts';
+import { randomNumbers } from '../support/engine/random-session.ts';
 
 /** What users and operators do, and how often in comparison with one another. */
 export const operations = {

@@ -5,7 +5,7 @@ import { startModel } from '../../local/services/model/server.ts';
 import { startOcr } from '../../local/services/ocr/server.ts';
 import { startScraper } from '../../local/services/scraper/server.ts';
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
-import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from '../support/fault-proxy.ts';
+import { type Call, type Fate, type FaultProxy, send, startFaultProxy } from '../support/faults/fault-proxy.ts';
 
 export const serviceNames = ['scraper', 'ocr', 'transcriber', 'model'] as const;
 export type ServiceName = (typeof serviceNames)[number];

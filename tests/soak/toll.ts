@@ -1,6 +1,6 @@
 // A service that is paid by the call: one receipt an idempotency key, however often it is asked.
 import { randomUUID } from 'node:crypto';
-import { type Call, type Fate, type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { type Call, type Fate, type FaultProxy, startFaultProxy } from '../support/faults/fault-proxy.ts';
 
 /** How calls fare at the moment. */
 export type TollMood = 'answers' | 'answers lost' | 'dead';

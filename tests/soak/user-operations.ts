@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
-import { logbookOf } from '../support/documents-stack.ts';
-import { smallBookPdf } from '../support/small-book.ts';
+import { smallBookPdf } from '../support/examples/small-book.ts';
+import { logbookOf } from '../support/stack/documents-stack.ts';
 import { type Campaign, type ColumnRoot, orThrow, roots } from './campaign.ts';
 import type { Choices } from './plan.ts';
 

@@ -5,10 +5,10 @@ import { createCanvas } from '@napi-rs/canvas';
 import { imageSize } from 'image-size';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { textPdf } from '../support/documents.ts';
 import type { Row } from '../support/engine.ts';
-import { ProjectStack } from '../support/project-stack.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { textPdf } from '../support/examples/documents.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 60_000;
 const secret = `whsec_${Buffer.from('a secret of twenty-four b').toString('base64')}`;

@@ -6,7 +6,7 @@ import type { JobView } from '../../local/services/http/jobs.ts';
 import { listen, type Service } from '../../local/services/http/listen.ts';
 import type { PageText } from '../../local/services/ocr/page-text.ts';
 import { startOcr } from '../../local/services/ocr/server.ts';
-import { lockedPdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
+import { lockedPdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/examples/documents.ts';
 import { until } from '../support/until.ts';
 import { post } from './running.ts';
 

@@ -13,9 +13,14 @@ import { operateEntries } from '../../cli/operate/entries.ts';
 import { faultText } from '../../cli/operate/say.ts';
 import type { JournalEntry, Overview } from '../../operators/answers.ts';
 import { type Ended, projectFolder, runNode } from '../cli/run-command.ts';
-import { OrdersStack } from '../support/orders-stack.ts';
-import { packedProgram } from '../support/packed.ts';
-import { inTerminal as nodeInTerminal, type Shown, type TerminalOptions, withoutOwn } from '../support/terminal.ts';
+import { packedProgram } from '../support/cli/packed.ts';
+import { OrdersStack } from '../support/stack/orders-stack.ts';
+import {
+  inTerminal as nodeInTerminal,
+  type Shown,
+  type TerminalOptions,
+  withoutOwn,
+} from '../support/stack/terminal.ts';
 
 let orders: OrdersStack;
 let target: Record<string, string>;

@@ -5,10 +5,10 @@ import path from 'node:path';
 import zlib from 'node:zlib';
 import type { Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { barriers } from '../support/barriers.ts';
-import { OperateStack } from '../support/operate-stack.ts';
-import { playbookWalks } from '../support/playbook-walks.ts';
-import { Walk } from '../support/walk.ts';
+import { barriers } from '../support/stack/barriers.ts';
+import { OperateStack } from '../support/stack/operate-stack.ts';
+import { playbookWalks } from '../support/stack/playbook-walks.ts';
+import { Walk } from '../support/stack/walk.ts';
 
 let operate: OperateStack;
 beforeAll(async () => {

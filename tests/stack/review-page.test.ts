@@ -2,8 +2,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { reviewLink } from '../../local/platform/review-link.ts';
-import { barriers } from '../support/barriers.ts';
-import { ReviewStack } from '../support/review-stack.ts';
+import { barriers } from '../support/stack/barriers.ts';
+import { ReviewStack } from '../support/stack/review-stack.ts';
 
 let review: ReviewStack;
 beforeAll(async () => {

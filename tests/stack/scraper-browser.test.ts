@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Service } from '../../local/services/http/listen.ts';
 import { startScraper } from '../../local/services/scraper/server.ts';
 import packageFile from '../../package.json' with { type: 'json' };
-import { chromiumPath } from '../support/chromium.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
+import { chromiumPath } from '../support/stack/chromium.ts';
 import { scrape } from './running.ts';
 
 const limits = { pageMs: 5_000, pageBytes: 100_000, rawBytes: 100_000 };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { Service } from '../../local/services/http/listen.ts';
 import { HostSpacing } from '../../local/services/scraper/host-spacing.ts';
 import { startScraper } from '../../local/services/scraper/server.ts';
-import { startTestSite, type TestSite } from '../support/test-site.ts';
+import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
 import { post, scrape } from './running.ts';
 
 let site: TestSite;

@@ -9,7 +9,7 @@ import { readPort } from '../../cli/read-port.ts';
 import { childProcesses, isRunning } from '../../local/platform/child-processes.ts';
 import { freePort } from '../../local/platform/free-port.ts';
 import { startStack } from '../../local/platform/stack.ts';
-import { bundledProgram } from '../support/bundled-program.ts';
+import { bundledProgram } from '../support/runtime/bundled-program.ts';
 import { until } from '../support/until.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { wavOf } from '../support/recordings.ts';
+import { wavOf } from '../support/examples/recordings.ts';
 import { startTranscriberTarget, type TranscriberTarget } from './transcriber-target.ts';
 
 let target: TranscriberTarget;

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listen, type Service } from '../../local/services/http/listen.ts';
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
 import { transcriptOfJob } from '../../supabase/functions/_services/transcription.ts';
-import { mp3Of, wavOf } from '../support/recordings.ts';
+import { mp3Of, wavOf } from '../support/examples/recordings.ts';
 import { until } from '../support/until.ts';
 import { post } from './running.ts';
 

@@ -6,7 +6,7 @@ import { createElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { useRow, useRows } from '../../packages/client/react.ts';
-import { startTickets, type Tickets } from '../support/watching.ts';
+import { startTickets, type Tickets } from '../support/stack/watching.ts';
 
 let tickets: Tickets;
 beforeAll(async () => {

@@ -4,7 +4,7 @@ import { createClient } from '@supabase/supabase-js';
 import { WebSocket } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Progress, ProgressError, type RowWatch, watchRow } from '../../packages/client/index.ts';
-import { startTickets, type Tickets } from '../support/watching.ts';
+import { startTickets, type Tickets } from '../support/stack/watching.ts';
 
 let tickets: Tickets;
 beforeAll(async () => {

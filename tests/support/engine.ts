@@ -5,7 +5,7 @@ import { test as base, expect } from 'vitest';
 import { borrowDatabase } from '../../packages/test/reused-database.ts';
 import { type Contents, createTestDatabase, type TestDatabase } from './database.ts';
 import { compiled, inDatabaseSpelling } from './definitions.ts';
-import { invariantBreaches } from './planned-invariants.ts';
+import { invariantBreaches } from './engine/planned-invariants.ts';
 
 export type Row = Record<string, unknown>;
 

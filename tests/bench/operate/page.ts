@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import type { Stack } from '../../../local/platform/stack.ts';
-import { launchChromium } from '../../support/chromium.ts';
+import { launchChromium } from '../../support/stack/chromium.ts';
 import { onAStack } from '../on-a-stack.ts';
 import { type Result, round } from '../results.ts';
 import { fill, type Size } from './fill.ts';

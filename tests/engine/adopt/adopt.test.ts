@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
+import { historyOf, makeAdoption, makeLinks, makeNotes, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, projectTest, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
-import { historyOf, makeAdoption, makeLinks, makeNotes, valuesOf } from '../../support/status.ts';
 import { finish, runStage } from '../../support/worker.ts';
 
 /** Notes that had a status of their own, and what their old values mean; approved ones with a title are published. */

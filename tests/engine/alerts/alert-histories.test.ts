@@ -1,8 +1,17 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { addChannel, deliver, minutes, note, onlyRule, open, type TakenMessage, take } from '../../support/alerts.ts';
+import {
+  addChannel,
+  deliver,
+  minutes,
+  note,
+  onlyRule,
+  open,
+  type TakenMessage,
+  take,
+} from '../../support/engine/alerts.ts';
+import { signIn } from '../../support/engine/operators.ts';
 import { createEngine, type Engine, test } from '../../support/engine.ts';
-import { signIn } from '../../support/operators.ts';
 import { runStage } from '../../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' };

@@ -1,5 +1,14 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, deliver, minutes, note, onlyRule, parseMessages, take } from '../../support/alerts.ts';
+import {
+  addChannel,
+  addRule,
+  deliver,
+  minutes,
+  note,
+  onlyRule,
+  parseMessages,
+  take,
+} from '../../support/engine/alerts.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../../support/alerts.ts';
 import { compiled } from '../../support/definitions.ts';
+import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../../support/engine/alerts.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../../support/worker.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { collectChildren, endFiles, waitingFolder } from '../../support/children.ts';
-import { toReview } from '../../support/decisions.ts';
+import { collectChildren, endFiles, waitingFolder } from '../../support/engine/children.ts';
+import { toReview } from '../../support/engine/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
 import { completed, failed, released, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,13 +1,13 @@
 // A bypass: a stage is left out for a while, its rows go on, and each is remembered.
 import { expect } from 'vitest';
-import { waitingFolder } from '../../support/children.ts';
 import { compiled } from '../../support/definitions.ts';
+import { waitingFolder } from '../../support/engine/children.ts';
+import { defineSplit, insertParts, partRuns, spawnParts } from '../../support/engine/operations.ts';
+import { journal, signIn } from '../../support/engine/operators.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
+import { historyOf, makeLinks, makeNotes } from '../../support/engine/status.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { defineSplit, insertParts, partRuns, spawnParts } from '../../support/operations.ts';
-import { journal, signIn } from '../../support/operators.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
-import { historyOf, makeLinks, makeNotes } from '../../support/status.ts';
 import { completed, failed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 
 const bypass = (engine: Engine, stage: string, minutes: number | null = null, pipeline = 'flow') =>

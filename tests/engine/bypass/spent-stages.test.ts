@@ -1,7 +1,7 @@
 // A stage that is to be left out while its budget is spent: the sweep begins and ends that by itself.
 import { expect } from 'vitest';
+import { test } from '../../support/engine/shared-limits.ts';
 import type { Engine, Row } from '../../support/engine.ts';
-import { test } from '../../support/shared-limits.ts';
 import { runStage } from '../../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.value<Row>('select millrace.sweep()');

@@ -1,10 +1,10 @@
 // Taking up what a bypass has left out: in order, bounded, and never what somebody has started since.
 import { expect } from 'vitest';
+import { journal } from '../../support/engine/operators.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
+import { makeLinks } from '../../support/engine/status.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { journal } from '../../support/operators.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { begin, openTransaction } from '../../support/sessions.ts';
-import { makeLinks } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const takeUp = (engine: Engine, stage: string, limit = 1000, pipeline = 'flow') =>

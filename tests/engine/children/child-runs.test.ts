@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { collectChildren } from '../../support/children.ts';
 import { compiled } from '../../support/definitions.ts';
+import { collectChildren } from '../../support/engine/children.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';

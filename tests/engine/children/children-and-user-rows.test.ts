@@ -18,7 +18,7 @@ import {
   startFolders,
   sweep,
   waitingFolder,
-} from '../../support/children.ts';
+} from '../../support/engine/children.ts';
 import { chain, type Engine, each, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, Worker } from '../../support/worker.ts';

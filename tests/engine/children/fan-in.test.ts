@@ -17,7 +17,7 @@ import {
   startFolders,
   sweep,
   waitingFolder,
-} from '../../support/children.ts';
+} from '../../support/engine/children.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';

@@ -18,7 +18,7 @@ import {
   startFolders,
   sweep,
   waitingFolder,
-} from '../../support/children.ts';
+} from '../../support/engine/children.ts';
 import { chain, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';

@@ -17,7 +17,7 @@ import {
   startFolders,
   sweep,
   waitingFolder,
-} from '../../support/children.ts';
+} from '../../support/engine/children.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
 import { runStage } from '../../support/worker.ts';
 

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { accept, reject } from '../../support/decisions.ts';
+import { accept, reject } from '../../support/engine/decisions.ts';
+import { randomNumbers } from '../../support/engine/random-session.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { randomNumbers } from '../../support/random-session.ts';
 
 const sessionCount = Number(process.env.SOAK_SESSIONS ?? 6);
 const steps = Number(process.env.SOAK_STEPS ?? 40);

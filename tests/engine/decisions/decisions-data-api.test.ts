@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { acceptedKeySet, createKeys, type Keys, signUserToken } from '../../../local/platform/keys.ts';
 import { type Postgrest, startPostgrest } from '../../../local/platform/postgrest.ts';
-import { accept, asked, reject, toReview } from '../../support/decisions.ts';
+import { accept, asked, reject, toReview } from '../../support/engine/decisions.ts';
 import { createEngine, type Engine } from '../../support/engine.ts';
 
 const sub = '33333333-3333-4333-8333-333333333333';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { accept, asked, decide, reject, toReview } from '../../support/decisions.ts';
+import { accept, asked, decide, reject, toReview } from '../../support/engine/decisions.ts';
 import { test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { accept, asked, decide, reject, toReview } from '../../support/decisions.ts';
+import { accept, asked, decide, reject, toReview } from '../../support/engine/decisions.ts';
 import { createEngine, type Engine } from '../../support/engine.ts';
 
 const [red, blue] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];

@@ -1,6 +1,13 @@
 import { expect } from 'vitest';
-import { defineFamily, folderStatuses, numbers, spawnAll, sweep, waitingFolder } from '../../support/children.ts';
-import { accept, asked, decide, reject, toReview } from '../../support/decisions.ts';
+import {
+  defineFamily,
+  folderStatuses,
+  numbers,
+  spawnAll,
+  sweep,
+  waitingFolder,
+} from '../../support/engine/children.ts';
+import { accept, asked, decide, reject, toReview } from '../../support/engine/decisions.ts';
 import { test } from '../../support/engine.ts';
 import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { runStage, Worker } from '../../support/worker.ts';

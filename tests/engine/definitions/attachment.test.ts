@@ -2,8 +2,8 @@
 import { expect } from 'vitest';
 import { compilePipeline } from '../../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { inputOf } from '../../support/definitions.ts';
+import { makeAdoption, makeNotes } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { makeAdoption, makeNotes } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 /** The findings of doctor() about pipelines' tables. */

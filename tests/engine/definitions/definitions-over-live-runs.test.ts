@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { compiled } from '../../support/definitions.ts';
 import {
   collectChildren,
   defineFamily,
@@ -12,8 +13,7 @@ import {
   Spawner,
   startFolders,
   waitingFolder,
-} from '../../support/children.ts';
-import { compiled } from '../../support/definitions.ts';
+} from '../../support/engine/children.ts';
 import { chain, type Definition, type Engine, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';

@@ -1,9 +1,9 @@
 // Tables and columns whose names hold whatever Postgres lets a name hold: attach() writes functions around them.
 import { expect } from 'vitest';
 import { createBareDatabase } from '../../support/database.ts';
+import { presentInstall, presentUninstall, snapshot } from '../../support/engine/releases.ts';
+import { makeAdoption } from '../../support/engine/status.ts';
 import { chain, Engine, test } from '../../support/engine.ts';
-import { presentInstall, presentUninstall, snapshot } from '../../support/releases.ts';
-import { makeAdoption } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const ends = [

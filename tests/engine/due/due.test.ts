@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { failed, finish, runStage, Worker } from '../../support/worker.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { costOf } from '../../../operators/numbers.ts';
-import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/children.ts';
+import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/engine/children.ts';
+import { signIn } from '../../support/engine/operators.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, each, type Row, projectTest as test } from '../../support/engine.ts';
-import { signIn } from '../../support/operators.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
 
 /** Ends what is due at a stage, each attempt at this price. */

@@ -1,7 +1,7 @@
 // Figures: what happened, counted once as it happens, and read without the attempts.
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
+import { indexPages } from '../../support/engine/index-pages.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
-import { indexPages } from '../../support/index-pages.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { failed, finish, runStage, Worker } from '../../support/worker.ts';
 
 const given: Row = {

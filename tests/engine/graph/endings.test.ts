@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { collectChildren, waitingFolder } from '../../support/children.ts';
+import { collectChildren, waitingFolder } from '../../support/engine/children.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { defineFamily, folderStatuses, startFolders } from '../../support/children.ts';
+import { defineFamily, folderStatuses, startFolders } from '../../support/engine/children.ts';
+import { verb } from '../../support/engine/operations.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
-import { verb } from '../../support/operations.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 // Whoever may write a whole table may write the engine's columns too: doctor() says so, with what helps.
 import { expect } from 'vitest';
+import { makeLinks, makeNotes } from '../../support/engine/status.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { makeLinks, makeNotes } from '../../support/status.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 /** A pipeline over public.items, whose rows users may see and change by a policy. */

@@ -1,8 +1,8 @@
 // Each rule of millrace.check_invariants() is broken once by hand, in a sound database, and must be reported.
 import { expect, test as plain } from 'vitest';
-import { collectChildren, endFiles, waitingFolder } from '../../support/children.ts';
+import { collectChildren, endFiles, waitingFolder } from '../../support/engine/children.ts';
+import { invariantBreaches } from '../../support/engine/planned-invariants.ts';
 import { chain, createEngine, type Engine, type Row } from '../../support/engine.ts';
-import { invariantBreaches } from '../../support/planned-invariants.ts';
 import { runStage, Worker, waiting } from '../../support/worker.ts';
 
 /** Runs in every state: one completed, one with its second stage queued, started and waiting each. */

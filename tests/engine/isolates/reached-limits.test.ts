@@ -1,7 +1,7 @@
 // A function that reaches the platform's limit of CPU or memory releases all that it has in work. One of those rows is to
 // blame, and each runs alone from then on until it is known which.
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, startFolders } from '../../support/children.ts';
+import { defineFamily, numbers, Spawner, startFolders } from '../../support/engine/children.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { type Claimed, completed, released, Worker } from '../../support/worker.ts';
 

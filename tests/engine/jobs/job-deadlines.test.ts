@@ -1,7 +1,7 @@
 // What the deadline of an external job counts from, as far as the poller tells the engine what services say of their jobs.
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { Worker, waiting } from '../../support/worker.ts';
 

@@ -1,8 +1,8 @@
 // The journal gets an entry in the action's own transaction, whichever way the action came.
 import { describe, expect } from 'vitest';
+import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
+import { journal, signIn, withSecretKey } from '../../support/engine/operators.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { defineSplit, insertParts, spawnParts } from '../../support/operations.ts';
-import { journal, signIn, withSecretKey } from '../../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 // A stage is given twenty times the work that its service can do within a deadline.
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { BusyService, type ServiceJob } from '../../support/busy-service.ts';
+import { BusyService, type ServiceJob } from '../../support/engine/busy-service.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { jobEnd } from '../../support/sessions.ts';
 import { type Verdict, Worker, waiting } from '../../support/worker.ts';

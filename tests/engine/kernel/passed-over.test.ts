@@ -1,7 +1,7 @@
 // What a user's own trigger says for one row, "try again" above all, concerns that row alone.
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { collectChildren, endFiles, waitingFolder } from '../../support/children.ts';
+import { collectChildren, endFiles, waitingFolder } from '../../support/engine/children.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, Worker, waiting } from '../../support/worker.ts';

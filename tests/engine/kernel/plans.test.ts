@@ -1,9 +1,9 @@
 // A session keeps the plans of the engine's statements, and made them when the tables were small.
 import { expect } from 'vitest';
+import { indexPages } from '../../support/engine/index-pages.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
+import { makeNotes } from '../../support/engine/status.ts';
 import { chain, test } from '../../support/engine.ts';
-import { indexPages } from '../../support/index-pages.ts';
-import { planRows } from '../../support/plan-rows.ts';
-import { makeNotes } from '../../support/status.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';
 
 test('a worker whose plans are of a time when there were few runs does not walk an index of many', async ({

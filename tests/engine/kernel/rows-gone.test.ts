@@ -1,6 +1,6 @@
 // Rows that go without the delete trigger: as a replica, or since their table was made anew. Their runs go with them.
 import { expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startFolders } from '../../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { completed, resume, runStage, Worker, waiting } from '../../support/worker.ts';

@@ -1,7 +1,7 @@
 // What there is to sweep is found by look-ups, however long the queue and whatever its statistics say.
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 
 test('to look what there is to sweep reads no more of a long queue than of a short one', async ({ engine }) => {
   const keyed = { concurrency: { column: 'label', limit: 1 } };

@@ -1,8 +1,8 @@
 // Whoever writes a row that the sweep writes waits for one portion of it, and no longer.
 import { expect } from 'vitest';
+import { makeLinks } from '../../support/engine/status.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
-import { makeLinks } from '../../support/status.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 
 const portion = 250;

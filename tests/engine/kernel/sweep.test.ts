@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { countAnew } from '../../support/count-anew.ts';
+import { countAnew } from '../../support/engine/count-anew.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, Worker, waiting } from '../../support/worker.ts';

@@ -1,7 +1,7 @@
 // Back pressure: what is unfinished at a later stage, and what is on its way there, never exceeds its threshold.
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { begin, jobEnd } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,8 +1,8 @@
 // What may be spent under a shared limit in a window: asked before work is dispatched, by what an attempt costs on average.
 import { expect } from 'vitest';
+import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
-import { test } from '../../support/shared-limits.ts';
 import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
 
 const shared = { limits: { shared: ['model'] }, max_workers: 10, batch_size: 500 };

@@ -1,8 +1,8 @@
 // Random work at a gate whose keys take turns. GATES_SEED=… begins with another seed, SOAK=1 takes more of them.
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { GateBench, type Seen, type Shape, shapes, steps } from '../../support/engine/gate-bench.ts';
 import { test } from '../../support/engine.ts';
-import { GateBench, type Seen, type Shape, shapes, steps } from '../../support/gate-bench.ts';
 import { huntLength } from '../../support/hunt-length.ts';
 
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, n) => all + n, 0);

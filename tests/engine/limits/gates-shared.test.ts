@@ -1,7 +1,7 @@
 // Gates under a limit that they share: of its rate they take their part, and of nothing else.
 import { expect } from 'vitest';
+import { test } from '../../support/engine/shared-limits.ts';
 import { type Engine, each, type Row } from '../../support/engine.ts';
-import { test } from '../../support/shared-limits.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row) =>

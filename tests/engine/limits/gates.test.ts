@@ -1,7 +1,7 @@
 // Gates: stages that the database passes.
 import { expect } from 'vitest';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { postgresMajor } from '../../support/postgres-major.ts';
 import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';

@@ -1,9 +1,9 @@
 // A shared limit with a rate for each key: what one host refuses holds back that host alone.
 import { expect } from 'vitest';
-import { told } from '../../support/alerts.ts';
+import { told } from '../../support/engine/alerts.ts';
+import { journal, signIn } from '../../support/engine/operators.ts';
+import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';
-import { journal, signIn } from '../../support/operators.ts';
-import { test } from '../../support/shared-limits.ts';
 import { type Claimed, failed, Worker } from '../../support/worker.ts';
 
 const day = 86_400;

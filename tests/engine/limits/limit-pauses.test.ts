@@ -1,7 +1,7 @@
 // A service that asks for patience pauses the shared rates of its stage until the time that it named.
 import { expect } from 'vitest';
+import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';
-import { test } from '../../support/shared-limits.ts';
 import { type Claimed, failed, Worker } from '../../support/worker.ts';
 
 const shared = { limits: { shared: ['scrapes'] }, max_workers: 10, retry: { max_attempts: 9 } };

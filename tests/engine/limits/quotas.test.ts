@@ -1,9 +1,9 @@
 // Quotas: what one tenant may start and spend in a window. What exceeds them waits and is not lost, and nobody else waits for it.
 import { expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startFolders } from '../../support/children.ts';
 import { compiled } from '../../support/definitions.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Definition, type Engine, each, type Row, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, released, Worker } from '../../support/worker.ts';
 

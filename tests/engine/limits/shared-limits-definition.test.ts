@@ -6,7 +6,7 @@ import { snakeKeys } from '../../../supabase/functions/_millrace/compile/snake-k
 import { defineSharedLimits } from '../../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import type { SharedLimitsInput } from '../../../supabase/functions/_millrace/define/definition-schema.ts';
 import { checked } from '../../support/definitions.ts';
-import { test } from '../../support/shared-limits.ts';
+import { test } from '../../support/engine/shared-limits.ts';
 
 const rate = { count: 60, perSeconds: 60 };
 const taken: unknown[] = [

@@ -1,10 +1,10 @@
 // Random work at stages of two pipelines under one limit: after each step it is exceeded nowhere, and in the end all gets done.
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { test } from '../../support/engine/shared-limits.ts';
 import type { Engine } from '../../support/engine.ts';
 import { huntLength } from '../../support/hunt-length.ts';
 import { jobEnd } from '../../support/sessions.ts';
-import { test } from '../../support/shared-limits.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../../support/worker.ts';
 
 const spending = { usd: 0.8, per_seconds: 60 };

@@ -2,9 +2,9 @@
 
 import { expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
+import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../../support/sessions.ts';
-import { test } from '../../support/shared-limits.ts';
 import { completed, failed, resume, Worker, waiting } from '../../support/worker.ts';
 
 const defineLimit = (engine: Engine, limits: Row, name = 'model') =>

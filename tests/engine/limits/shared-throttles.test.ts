@@ -1,8 +1,8 @@
 // A shared limit over its definition, for a while and for a reason.
 import { expect } from 'vitest';
+import { journal, signIn } from '../../support/engine/operators.ts';
+import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';
-import { journal, signIn } from '../../support/operators.ts';
-import { test } from '../../support/shared-limits.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 const state = async (engine: Engine) => (await engine.rows('select * from millrace.shared_limit_state'))[0] as Row;

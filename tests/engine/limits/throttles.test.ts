@@ -2,8 +2,8 @@
 
 import { expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
+import { journal, signIn } from '../../support/engine/operators.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { journal, signIn } from '../../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, Worker } from '../../support/worker.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { databaseRpc } from '../../../packages/test/database-rpc.ts';
 import { answerMetrics } from '../../../supabase/functions/_millrace/metrics/serve-metrics.ts';
-import { addChannel, minutes } from '../../support/alerts.ts';
+import { addChannel, minutes } from '../../support/engine/alerts.ts';
+import { type Family, readMetrics } from '../../support/engine/open-metrics.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { type Family, readMetrics } from '../../support/open-metrics.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const token = 'a-token-of-the-monitoring';

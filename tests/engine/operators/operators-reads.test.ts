@@ -1,9 +1,9 @@
 // What operators read: lists by any filter, in pages, flat in cost, whatever texts people and services wrote.
 import { describe, expect } from 'vitest';
+import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
+import { type Operator, signIn } from '../../support/engine/operators.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { defineSplit, insertParts, spawnParts } from '../../support/operations.ts';
-import { type Operator, signIn } from '../../support/operators.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const viewer = (engine: Engine) => signIn(engine, 'ann', { role: 'viewer', payloads: true });

@@ -1,9 +1,9 @@
 // What operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
 // questions.
 import { expect } from 'vitest';
+import { signIn } from '../../support/engine/operators.ts';
+import { makeLinks, makeNotes } from '../../support/engine/status.ts';
 import { chain, type Row, test } from '../../support/engine.ts';
-import { signIn } from '../../support/operators.ts';
-import { makeLinks, makeNotes } from '../../support/status.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 /** A list that has each of these among others, such as those of the examples. */

@@ -1,8 +1,8 @@
 // Who may use the operators' functions, and what others learn from them.
 import { expect } from 'vitest';
 import { verbs } from '../../../operators/verbs.ts';
+import { journal, Operator, signIn, withSecretKey } from '../../support/engine/operators.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { journal, Operator, signIn, withSecretKey } from '../../support/operators.ts';
 import { failed, Worker } from '../../support/worker.ts';
 
 const reading = [

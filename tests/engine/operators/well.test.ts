@@ -1,8 +1,8 @@
 // One word for all: a stage that nobody works at says why wherever it is shown, and "well" means the same everywhere.
 import { describe, expect } from 'vitest';
-import { minutes, open, told } from '../../support/alerts.ts';
+import { minutes, open, told } from '../../support/engine/alerts.ts';
+import { signIn, withSecretKey } from '../../support/engine/operators.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { signIn, withSecretKey } from '../../support/operators.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 interface Fault {

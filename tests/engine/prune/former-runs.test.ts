@@ -1,8 +1,8 @@
 // What is left of runs once they are pruned: what they have cost, and the last one of each row.
 import { expect } from 'vitest';
-import { spawnAll } from '../../support/children.ts';
+import { spawnAll } from '../../support/engine/children.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, type Row, projectTest as test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 const account = 'a11ce000-0000-4000-8000-000000000001';

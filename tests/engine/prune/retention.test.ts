@@ -1,8 +1,8 @@
 // How long runs are kept, and what pruning does with what it may not delete.
 import { expect } from 'vitest';
-import { countAnew } from '../../support/count-anew.ts';
+import { countAnew } from '../../support/engine/count-anew.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { runStage } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { defineFamily, numbers, Spawner, startFolders } from '../../support/children.ts';
-import { countAnew } from '../../support/count-anew.ts';
+import { defineFamily, numbers, Spawner, startFolders } from '../../support/engine/children.ts';
+import { countAnew } from '../../support/engine/count-anew.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 

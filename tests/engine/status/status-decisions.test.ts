@@ -1,8 +1,8 @@
 // Manual stages by value: what people write between question and answer, and the answers.
 import { expect } from 'vitest';
+import { historyOf, makeNotes, type StatusDefinition, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { untilBlocked } from '../../support/sessions.ts';
-import { historyOf, makeNotes, type StatusDefinition, valuesOf } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const code = (engine: Engine, id: string) =>

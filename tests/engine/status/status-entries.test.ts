@@ -1,7 +1,7 @@
 // Values at which a row may enter without a run, beside those that begin one.
 import { expect } from 'vitest';
+import { historyOf, makeNotes } from '../../support/engine/status.ts';
 import { test } from '../../support/engine.ts';
-import { historyOf, makeNotes } from '../../support/status.ts';
 
 const insert = (code: number) => `insert into public.note (label, status_code) values ('x', ${code}) returning id`;
 

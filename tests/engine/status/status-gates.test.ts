@@ -1,7 +1,7 @@
 // Gates in a status column: the value of a row that waits, and the path of one that does not.
 import { expect } from 'vitest';
+import { makeLinks, makeNotes, type StatusDefinition, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { makeLinks, makeNotes, type StatusDefinition, valuesOf } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.sql.query('select millrace.sweep()');

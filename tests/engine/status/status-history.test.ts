@@ -1,7 +1,7 @@
 // Paths, layers, lookup table and history of a status column.
 import { expect } from 'vitest';
+import { historyOf, makeNotes, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { historyOf, makeNotes, valuesOf } from '../../support/status.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 async function insert(engine: Engine, code: number | null = 110, label = 'a'): Promise<string> {

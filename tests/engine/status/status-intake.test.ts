@@ -1,7 +1,7 @@
 // What people write into a status column: it is judged by the rows of status_moves, and undone where it is refused.
 import { expect } from 'vitest';
+import { historyOf, makeLinks, makeNotes, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
-import { historyOf, makeLinks, makeNotes, valuesOf } from '../../support/status.ts';
 import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 
 async function insert(engine: Engine, code: number | null = 110, label = 'a'): Promise<string> {

@@ -1,7 +1,7 @@
 // One status column shows where a row's run stands.
 import { expect } from 'vitest';
+import { makeLinks } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { makeLinks } from '../../support/status.ts';
 import { completed, failed, released, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 
 async function insert(engine: Engine, label = 'a'): Promise<string> {

@@ -2,9 +2,9 @@
 // hold the row for something else. Machines wait for nobody; of two people the second waits, and is judged by what stands then.
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { makeNotes, type StatusDefinition, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
-import { makeNotes, type StatusDefinition, valuesOf } from '../../support/status.ts';
 import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
 
 /** Writes a value; resolves to `taken`, `gone` where there is no such row, or why it is refused. */

@@ -2,11 +2,11 @@
 // its run stands, and its history is a chain of legal moves that ends there. STATUS_SEED=… STATUS_PATH=… plays a case again.
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { chains, defineChain } from '../../support/engine/random-chains.ts';
+import { expectOver, finishAll } from '../../support/engine/random-ending.ts';
+import { histories, Player } from '../../support/engine/random-history.ts';
+import { playSideBySide } from '../../support/engine/side-by-side.ts';
 import { test } from '../../support/engine.ts';
-import { chains, defineChain } from '../../support/random-chains.ts';
-import { expectOver, finishAll } from '../../support/random-ending.ts';
-import { histories, Player } from '../../support/random-history.ts';
-import { playSideBySide } from '../../support/side-by-side.ts';
 
 const numRuns = Number(process.env.SOAK_CHAINS ?? 3);
 const seed = process.env.STATUS_SEED ? Number(process.env.STATUS_SEED) : Date.now() % 1_000_000_000;

@@ -1,8 +1,8 @@
 // Values that a definition changes: only while no row shows them and no run may come to them.
 
 import { expect } from 'vitest';
+import { makeLinks, makeNotes, type StatusDefinition } from '../../support/engine/status.ts';
 import { type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
-import { makeLinks, makeNotes, type StatusDefinition } from '../../support/status.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 
 const insert = (engine: Engine, code: number, label = 'a') =>

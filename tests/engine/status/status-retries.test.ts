@@ -1,7 +1,7 @@
 // A due time that people write moves the retry that waits for it, and is refused where none does.
 import { expect } from 'vitest';
+import { makeLinks } from '../../support/engine/status.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { makeLinks } from '../../support/status.ts';
 import { completed, failed, Worker } from '../../support/worker.ts';
 
 const add = (engine: Engine) =>

@@ -1,8 +1,8 @@
 // A ready value that several stages share: a person who writes it begins the first of them whose condition holds.
 import { expect } from 'vitest';
-import { countAnew } from '../../support/count-anew.ts';
+import { countAnew } from '../../support/engine/count-anew.ts';
+import type { StatusDefinition } from '../../support/engine/status.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
-import type { StatusDefinition } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const shows = (queued: string, completed: string) => ({ queued, started: queued, completed, backoff: 'error' });

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startFolders } from '../../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';

@@ -19,7 +19,7 @@ import {
   startFolders,
   sweep,
   waitingFolder,
-} from '../../support/children.ts';
+} from '../../support/engine/children.ts';
 import { chain, test } from '../../support/engine.ts';
 import { failed, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { Spawner } from '../../support/children.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { Spawner } from '../../support/engine/children.ts';
 import {
   defineSplit,
   flowAttempts,
@@ -10,7 +9,8 @@ import {
   refused,
   spawnParts,
   verb,
-} from '../../support/operations.ts';
+} from '../../support/engine/operations.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, diamond, jobEnd, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { chain, type Engine, test } from '../../support/engine.ts';
 import {
   defineSplit,
   flowAttempts,
@@ -10,7 +9,8 @@ import {
   refused,
   spawnParts,
   verb,
-} from '../../support/operations.ts';
+} from '../../support/engine/operations.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
 import { diamond } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { chain, type Engine, test } from '../../support/engine.ts';
 import {
   defineSplit,
   flowStatus,
@@ -9,7 +8,8 @@ import {
   refused,
   spawnParts,
   verb,
-} from '../../support/operations.ts';
+} from '../../support/engine/operations.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 // Many rows started by one call: all of them as one by itself would be, or none.
 import { expect } from 'vitest';
+import { journal } from '../../support/engine/operators.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
-import { journal } from '../../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { runStage } from '../../support/worker.ts';
 

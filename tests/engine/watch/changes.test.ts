@@ -1,10 +1,10 @@
 // Messages to those who watch a row: to them alone, coalesced, in the transaction of the change, and free where nobody watches.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { defineFamily, numbers, spawnAll, startFolders } from '../../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
+import { planRows } from '../../support/engine/plan-rows.ts';
+import { blue, ownItems, progressOf, red, sent, userOf, watch } from '../../support/engine/progress.ts';
 import { chain, test } from '../../support/engine.ts';
-import { planRows } from '../../support/plan-rows.ts';
-import { blue, ownItems, progressOf, red, sent, userOf, watch } from '../../support/progress.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';
 

@@ -1,7 +1,7 @@
 // Progress is for every role that may select the row: real roles, under row-level security.
 import { expect } from 'vitest';
+import { blue, ownItems, progressOf, red, seen, userOf } from '../../support/engine/progress.ts';
 import { chain, each, test } from '../../support/engine.ts';
-import { blue, ownItems, progressOf, red, seen, userOf } from '../../support/progress.ts';
 import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 
 const stages = chain(['one', 'two']);

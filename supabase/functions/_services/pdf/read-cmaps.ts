@@ -19,7 +19,7 @@ export class CMapReader {
     if (!collection) throw new Error(`The CMap ${name} is none that PDF predefines.`);
     const packed = Buffer.from((await modules[collection]()).default, 'base64');
     const cMapData = unzipSync(packed, { filter: (file) => file.name === name })[name];
-    if (!cMapData) throw new Error(`The CMap ${name} is missing: run tests/support/pack-cmaps.ts.`);
+    if (!cMapData) throw new Error(`The CMap ${name} is missing: run tests/support/examples/pack-cmaps.ts.`);
     return { cMapData, isCompressed: true };
   }
 }
