@@ -162,22 +162,21 @@ set millrace.plan = by_index
 as $$
 declare
   v_new_minute boolean := millrace.is_new_minute();
-begin
-  return query
-  select k.priority, k.part, p.id::bigint
-  from millrace.pipelines p
-  cross join lateral (values
-    -- the modules' to_sweep_of_pipelines
-    (0, null, false)) k(priority, part, wanted)
-  where k.wanted;
-  return query
-  select k.priority, k.part, null::bigint
-  from (values
-    -- the modules' to_sweep
-    (0, null, false)) k(priority, part, wanted)
-  where k.wanted;
-  -- the modules' to_sweep_each
-end
+
+return query
+select k.priority, k.part, p.id::bigint
+from millrace.pipelines p
+cross join lateral (values
+  -- the modules' to_sweep_of_pipelines
+  (0, null, false)) k(priority, part, wanted)
+where k.wanted;
+return query
+select k.priority, k.part, null::bigint
+from (values
+  -- the modules' to_sweep
+  (0, null, false)) k(priority, part, wanted)
+where k.wanted;
+-- the modules' to_sweep_each
 $$;
 
 -- Does one portion of a part of the sweep. more: there may be more to do now.

@@ -30,21 +30,20 @@ immutable
 as $$
 declare
   v_work millrace.work;
-begin
-  v_work.ord := 1;
-  v_work.attempt_id := p_attempt.id;
-  v_work.token := p_attempt.token;
-  v_work.outcome := p_outcome;
-  v_work.result := p_result;
-  v_work.error := p_error;
-  v_work.service := p_attempt.service;
-  v_work.job_id := p_attempt.job_id;
-  v_work.run_id := p_attempt.run_id;
-  v_work.stage_id := p_attempt.stage_id;
-  v_work.entity_id := p_entity_id;
-  v_work.was := p_attempt.state;
-  return v_work;
-end
+
+v_work.ord := 1;
+v_work.attempt_id := p_attempt.id;
+v_work.token := p_attempt.token;
+v_work.outcome := p_outcome;
+v_work.result := p_result;
+v_work.error := p_error;
+v_work.service := p_attempt.service;
+v_work.job_id := p_attempt.job_id;
+v_work.run_id := p_attempt.run_id;
+v_work.stage_id := p_attempt.stage_id;
+v_work.entity_id := p_entity_id;
+v_work.was := p_attempt.state;
+return v_work;
 $$;
 
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.

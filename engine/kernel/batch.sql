@@ -13,58 +13,57 @@ declare
   v_version record;
   v_within boolean;
   v_batch json;
-begin
-  if p_built is null then
-    v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
-  end if;
-  -- Mostly all are of the version of the first.
-  select v.id, v.number, vs.needs, array(
-    select s.name
-    from unnest(vs.needs) with ordinality n(id, ordinal)
-    join millrace.stages s on s.id = n.id
-    order by n.ordinal) as names
-  into v_version
-  from millrace.version_stages vs
-  join millrace.versions v on v.id = vs.version_id
-  where vs.version_id = p_items[1].version_id and vs.stage_id = p_stage.id;
-  -- Whole rows: naming each field in json_build_object costs half as much again.
-  select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
-  into v_batch, v_within
-  from (
-    select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
-      case when i.version_id = v_version.id then v_version.number
-        else (select v.number from millrace.versions v
-          where v.id = i.version_id) end as version,
-      coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
-      -- The stage run that the oldest attempt began.
-      case when i.number = 1 then i.attempt_id else (
-        select min(a.id + 0)
-        from millrace.attempts a
-        where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
-      end as stage_run,
-      case
-        when p_built is not null then i.built_needs
-        when i.version_id is distinct from v_version.id
-          then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
-        else (
-          select case when bool_or(z.most > p_each) is not true then coalesce(
-            json_object_agg(
-              v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
-              filter (where (z.most > p_each) is not true), '{}') end
-          from millrace.done_attempts n
-          -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
-          cross join lateral (values (pg_column_size(n.output)::bigint
-            * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
-          where n.run_id = i.run_id and n.stage_id = any (v_version.needs))
-      end as needs,
-      i.failure
-    from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
-      as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
-        isolated, entity, built_entity, built_needs, failure)
-    -- offset 0, or the planner makes the needs twice.
-    offset 0) b;
-  return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
-end
+
+if p_built is null then
+  v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
+end if;
+-- Mostly all are of the version of the first.
+select v.id, v.number, vs.needs, array(
+  select s.name
+  from unnest(vs.needs) with ordinality n(id, ordinal)
+  join millrace.stages s on s.id = n.id
+  order by n.ordinal) as names
+into v_version
+from millrace.version_stages vs
+join millrace.versions v on v.id = vs.version_id
+where vs.version_id = p_items[1].version_id and vs.stage_id = p_stage.id;
+-- Whole rows: naming each field in json_build_object costs half as much again.
+select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
+into v_batch, v_within
+from (
+  select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
+    case when i.version_id = v_version.id then v_version.number
+      else (select v.number from millrace.versions v
+        where v.id = i.version_id) end as version,
+    coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
+    -- The stage run that the oldest attempt began.
+    case when i.number = 1 then i.attempt_id else (
+      select min(a.id + 0)
+      from millrace.attempts a
+      where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
+    end as stage_run,
+    case
+      when p_built is not null then i.built_needs
+      when i.version_id is distinct from v_version.id
+        then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
+      else (
+        select case when bool_or(z.most > p_each) is not true then coalesce(
+          json_object_agg(
+            v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
+            filter (where (z.most > p_each) is not true), '{}') end
+        from millrace.done_attempts n
+        -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
+        cross join lateral (values (pg_column_size(n.output)::bigint
+          * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
+        where n.run_id = i.run_id and n.stage_id = any (v_version.needs))
+    end as needs,
+    i.failure
+  from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
+    as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
+      isolated, entity, built_entity, built_needs, failure)
+  -- offset 0, or the planner makes the needs twice.
+  offset 0) b;
+return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
 $$;
 
 -- Reads the rows of a pipeline as json, in the order of their keys.
@@ -78,13 +77,12 @@ create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) retu
 as $$
 declare
   v_sizes bigint[];
-begin
-  execute format('select millrace.%I($1)', (
-    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__sizes')
-  into v_sizes
-  using p_ids;
-  return v_sizes;
-end
+
+execute format('select millrace.%I($1)', (
+  select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__sizes')
+into v_sizes
+using p_ids;
+return v_sizes;
 $$;
 
 -- Builds the rows and results of as many items, from the first, as have p_bytes together. An item
@@ -100,39 +98,38 @@ declare
   v_size bigint;
   v_row millrace.built;
   v_rows millrace.built[] := '{}';
-begin
-  for v_i in 1 .. cardinality(p_items) loop
-    v_size := c_frame + coalesce(v_stored[v_i], 0)
-      + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
-    if v_size <= p_bytes then
-      exit when v_used + v_size > p_bytes;
-      begin
-        v_row := row(
-          coalesce((millrace.rows_of_entities(
-            p_stage.pipeline_id, array[p_items[v_i].entity_id], null))[1], '{}'),
-          millrace.needs_of(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id, null),
-          null)::millrace.built;
-        v_size := c_frame + octet_length(v_row.entity::text)::bigint
-          + octet_length(v_row.needs::text);
-      exception
-        -- As of a number such as 1e100000: over a gigabyte.
-        when program_limit_exceeded or out_of_memory then
-          v_size := 1073741824;
-      end;
-    end if;
-    if v_size > p_bytes then
-      v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
-        'the row and the results that stage %s needs have %s bytes, '
-        'but a worker takes %s (setting batch_bytes); shorten the row, then retry it',
-        p_stage.name, v_size, p_bytes)))::millrace.built;
-      v_size := c_frame;
-    end if;
+
+for v_i in 1 .. cardinality(p_items) loop
+  v_size := c_frame + coalesce(v_stored[v_i], 0)
+    + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
+  if v_size <= p_bytes then
     exit when v_used + v_size > p_bytes;
-    v_used := v_used + v_size;
-    v_rows[v_i] := v_row;
-  end loop;
-  return v_rows;
-end
+    begin
+      v_row := row(
+        coalesce((millrace.rows_of_entities(
+          p_stage.pipeline_id, array[p_items[v_i].entity_id], null))[1], '{}'),
+        millrace.needs_of(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id, null),
+        null)::millrace.built;
+      v_size := c_frame + octet_length(v_row.entity::text)::bigint
+        + octet_length(v_row.needs::text);
+    exception
+      -- As of a number such as 1e100000: over a gigabyte.
+      when program_limit_exceeded or out_of_memory then
+        v_size := 1073741824;
+    end;
+  end if;
+  if v_size > p_bytes then
+    v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
+      'the row and the results that stage %s needs have %s bytes, '
+      'but a worker takes %s (setting batch_bytes); shorten the row, then retry it',
+      p_stage.name, v_size, p_bytes)))::millrace.built;
+    v_size := c_frame;
+  end if;
+  exit when v_used + v_size > p_bytes;
+  v_used := v_used + v_size;
+  v_rows[v_i] := v_row;
+end loop;
+return v_rows;
 $$;
 
 -- Builds the batch of as many items, from the first, as p_bytes allow. Small rows, nearly all, go
@@ -146,22 +143,21 @@ as $$
 declare
   v_built millrace.built[];
   v_gone text[];
-begin
-  kept := cardinality(p_items);
+
+kept := cardinality(p_items);
+batch := millrace.batch_of(
+  p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
+if (pg_column_size(batch) <= p_bytes) is not true then
+  v_gone := millrace.forget_gone(p_stage.pipeline_id, p_entity_ids);
+  p_items := array(select i from unnest(p_items) i where i.entity_id <> all (v_gone))
+    || array(select i from unnest(p_items) i where i.entity_id = any (v_gone));
+  p_entity_ids := array(select i.entity_id from unnest(p_items) i);
+  kept := kept - cardinality(v_gone);
+  v_built := millrace.measured_rows(p_stage, p_items[:kept], p_entity_ids[:kept], p_bytes);
+  kept := cardinality(v_built);
   batch := millrace.batch_of(
-    p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
-  if (pg_column_size(batch) <= p_bytes) is not true then
-    v_gone := millrace.forget_gone(p_stage.pipeline_id, p_entity_ids);
-    p_items := array(select i from unnest(p_items) i where i.entity_id <> all (v_gone))
-      || array(select i from unnest(p_items) i where i.entity_id = any (v_gone));
-    p_entity_ids := array(select i.entity_id from unnest(p_items) i);
-    kept := kept - cardinality(v_gone);
-    v_built := millrace.measured_rows(p_stage, p_items[:kept], p_entity_ids[:kept], p_bytes);
-    kept := cardinality(v_built);
-    batch := millrace.batch_of(
-      p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
-  end if;
-end
+    p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
+end if;
 $$;
 
 -- Builds the results of a stage's needs; null where they may have more than p_each bytes.

@@ -11,13 +11,12 @@ create function millrace.live_workers(p_stage_id int) returns int
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
-begin
-  return (
-    select count(*)
-    from millrace.workers w
-    where w.stage_id = p_stage_id and w.working and w.left_at is null
-      and w.heartbeat_at > v_since);
-end
+
+return (
+  select count(*)
+  from millrace.workers w
+  where w.stage_id = p_stage_id and w.working and w.left_at is null
+    and w.heartbeat_at > v_since);
 $$;
 
 -- Tells whether a stage has a due attempt that its limits allow.
@@ -82,79 +81,78 @@ declare
   v_retired boolean := p_worker.left_at is not null;
   v_host record;
   v_alone bigint;
-begin
-  if p_limit < 1 then
-    return;
-  end if;
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
-  v_now := millrace.now();
-  -- Where nothing waits to run alone, an idle host counts as busy.
-  select count(*) > 0 or not exists (
-      select from millrace.attempts a
-      where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')
-    as busy, coalesce(bool_or(c.isolated), false) as alone
-  into v_host
-  from millrace.claims c
-  where c.host = p_worker.host and c.expires_at > v_now;
-  if v_host.alone then
-    return;
-  end if;
-  if not v_host.busy then
-    v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
-  end if;
-  if v_alone is null and not v_retired and p_stage.has_groups then
-    select c.token, c.attempt_ids, c.wait_ms into token, attempt_ids, wait_ms
-    from millrace.hook_claim_by_group(p_stage, p_worker, p_limit) c;
-  elsif v_alone is null and not v_retired then
-    with picked as materialized (
-      select a.id, a.ctid
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
-        and not a.isolated
-      order by a.queue_at, a.id
-      limit p_limit
-      for update skip locked
-    ), taken as (
-      update millrace.attempts a
-      set state = 'started', token = v_token, started_at = v_now
-      from picked c where a.ctid = c.ctid
-      returning a.id, a.run_id, a.retry_count, a.number,
-        coalesce(a.submission_id, a.id) as submission
-    )
-    -- by key
-    select array_agg(c.attempt_id), array_agg(c.entity_id), array_agg(c::millrace.claimed)
-    into attempt_ids, entity_ids, items
-    from (
-      -- In the order of the type: a constructor would cost a hundredth of a transition.
-      select t.id as attempt_id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
-        t.submission, t.number, false as isolated
-      from taken t
-      cross join lateral (
-        select o.entity_id, o.trace_id, o.version_id
-        from millrace.runs o where o.id = t.run_id offset 0) r) c;
-  end if;
-  if v_alone is null and token is null and items is null and not v_host.busy
-    and not v_retired then
-    v_alone := millrace.next_alone(p_stage, false, false);
-  end if;
-  if v_alone is not null then
+
+if p_limit < 1 then
+  return;
+end if;
+perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
+v_now := millrace.now();
+-- Where nothing waits to run alone, an idle host counts as busy.
+select count(*) > 0 or not exists (
+    select from millrace.attempts a
+    where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')
+  as busy, coalesce(bool_or(c.isolated), false) as alone
+into v_host
+from millrace.claims c
+where c.host = p_worker.host and c.expires_at > v_now;
+if v_host.alone then
+  return;
+end if;
+if not v_host.busy then
+  v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
+end if;
+if v_alone is null and not v_retired and p_stage.has_groups then
+  select c.token, c.attempt_ids, c.wait_ms into token, attempt_ids, wait_ms
+  from millrace.hook_claim_by_group(p_stage, p_worker, p_limit) c;
+elsif v_alone is null and not v_retired then
+  with picked as materialized (
+    select a.id, a.ctid
+    from millrace.attempts a
+    where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
+      and not a.isolated
+    order by a.queue_at, a.id
+    limit p_limit
+    for update skip locked
+  ), taken as (
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
-    where a.id = v_alone;
-    attempt_ids := array[v_alone];
-    items := millrace.claimed_items(v_token, attempt_ids);
-    entity_ids := array[items[1].entity_id];
-  end if;
-  -- A claim by turns has written its lease already.
-  if items is null then
-    return;
-  end if;
-  token := v_token;
-  insert into millrace.claims (
-    token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
-  values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
-    v_alone is not null, attempt_ids);
-end
+    from picked c where a.ctid = c.ctid
+    returning a.id, a.run_id, a.retry_count, a.number,
+      coalesce(a.submission_id, a.id) as submission
+  )
+  -- by key
+  select array_agg(c.attempt_id), array_agg(c.entity_id), array_agg(c::millrace.claimed)
+  into attempt_ids, entity_ids, items
+  from (
+    -- In the order of the type: a constructor would cost a hundredth of a transition.
+    select t.id as attempt_id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
+      t.submission, t.number, false as isolated
+    from taken t
+    cross join lateral (
+      select o.entity_id, o.trace_id, o.version_id
+      from millrace.runs o where o.id = t.run_id offset 0) r) c;
+end if;
+if v_alone is null and token is null and items is null and not v_host.busy
+  and not v_retired then
+  v_alone := millrace.next_alone(p_stage, false, false);
+end if;
+if v_alone is not null then
+  update millrace.attempts a
+  set state = 'started', token = v_token, started_at = v_now
+  where a.id = v_alone;
+  attempt_ids := array[v_alone];
+  items := millrace.claimed_items(v_token, attempt_ids);
+  entity_ids := array[items[1].entity_id];
+end if;
+-- A claim by turns has written its lease already.
+if items is null then
+  return;
+end if;
+token := v_token;
+insert into millrace.claims (
+  token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
+values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
+  v_alone is not null, attempt_ids);
 $$;
 
 -- Deletes a worker's leases without started attempts; true when there were some. p_ended attempts

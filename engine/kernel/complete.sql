@@ -14,49 +14,48 @@ declare
   v_stages int[];
   v_changes millrace.change[];
   v_is_projected boolean;
-begin
-  select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
-    s.result_limit_bytes, s.has_quota or s.limits ? 'shared' as is_paid,
-    s.reports_to_parent or s.has_conditional_followers as followed
-  into v_on
-  from millrace.stages s
-  where s.id = p_stage_id;
-  if p_run_ids is null then
-    p_run_ids := array(select i.run_id from unnest(p_items) i);
-  end if;
-  v_next := millrace.advance(p_stage_id, p_run_ids);
-  v_stages := v_next.followers;
-  if not v_next.all_ready then
-    v_stages := array(select distinct r.stage_id from unnest(v_next.ready) r);
-  end if;
-  if v_next.has_groups then
-    perform millrace.assign_groups(s, case when v_next.all_ready then p_run_ids
-      else array(
-        select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
-    from unnest(v_stages) s;
-  end if;
-  v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
-    case when v_next.all_ready then v_next.names end, v_next.ready);
-  -- A definition may have changed the stage meanwhile.
-  if p_uniform_limit is not null and (v_on.is_uneven
-    or v_on.result_limit_bytes < p_uniform_limit
-    or cardinality(v_changes) is distinct from cardinality(p_items)) then
-    raise exception 'the batch is not uniform' using errcode = 'MR000';
-  end if;
-  -- A run that went on is not over.
-  if cardinality(v_stages) = 0 or not v_next.all_ready then
-    perform millrace.finish_runs(p_stage_id, p_run_ids);
-  end if;
-  v_is_projected := millrace.project_entities(
-    v_on.pipeline_id, 'apply', v_on.name, v_changes, null, null);
-  if v_on.is_paid then
-    perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
-  end if;
-  if v_on.followed then
-    return v_stages || millrace.hook_advance(p_stage_id, p_run_ids);
-  end if;
-  return v_stages;
-end
+
+select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
+  s.result_limit_bytes, s.has_quota or s.limits ? 'shared' as is_paid,
+  s.reports_to_parent or s.has_conditional_followers as followed
+into v_on
+from millrace.stages s
+where s.id = p_stage_id;
+if p_run_ids is null then
+  p_run_ids := array(select i.run_id from unnest(p_items) i);
+end if;
+v_next := millrace.advance(p_stage_id, p_run_ids);
+v_stages := v_next.followers;
+if not v_next.all_ready then
+  v_stages := array(select distinct r.stage_id from unnest(v_next.ready) r);
+end if;
+if v_next.has_groups then
+  perform millrace.assign_groups(s, case when v_next.all_ready then p_run_ids
+    else array(
+      select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
+  from unnest(v_stages) s;
+end if;
+v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
+  case when v_next.all_ready then v_next.names end, v_next.ready);
+-- A definition may have changed the stage meanwhile.
+if p_uniform_limit is not null and (v_on.is_uneven
+  or v_on.result_limit_bytes < p_uniform_limit
+  or cardinality(v_changes) is distinct from cardinality(p_items)) then
+  raise exception 'the batch is not uniform' using errcode = 'MR000';
+end if;
+-- A run that went on is not over.
+if cardinality(v_stages) = 0 or not v_next.all_ready then
+  perform millrace.finish_runs(p_stage_id, p_run_ids);
+end if;
+v_is_projected := millrace.project_entities(
+  v_on.pipeline_id, 'apply', v_on.name, v_changes, null, null);
+if v_on.is_paid then
+  perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
+end if;
+if v_on.followed then
+  return v_stages || millrace.hook_advance(p_stage_id, p_run_ids);
+end if;
+return v_stages;
 $$;
 
 -- Writes the attempts of complete() and their pulse; returns the changes to project. p_names: the
@@ -72,46 +71,45 @@ declare
   v_run_ms real[];
   v_wait_ms real[];
   v_usages jsonb[];
-begin
-  with done as (
-    update millrace.attempts a
-    set state = 'completed', finished_at = p_now, started_at = coalesce(a.started_at, p_now),
-      queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-      -- The job that brought the result, maybe an earlier submission's.
-      service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
-      output = i.result, usage = i.usage, error = null
-    from unnest(p_items) i
-    -- by key
-    where a.id = any (array[i.attempt_id])
-      and a.state = i.was
-      and (not p_uniform or a.state = 'started' and a.token = i.token)
-    returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
-      a.created_at, i.usage
-  )
-  select array_agg(c::millrace.change),
-    array_agg(date_part('epoch', p_now - d.started_at) * 1000),
-    array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
-      filter (where d.retry_count = 0),
-    array_agg(d.usage) filter (where d.usage is not null)
-  into v_changes, v_run_ms, v_wait_ms, v_usages
-  from done d
-  -- In the order of the type: change_of() would cost a hundredth of a transition.
-  cross join lateral (
-    select d.entity_id, 'completed' as status, d.job_id, d.result, null as error, d.retry_count,
-      d.started_at, p_now as completed_at, coalesce(p_names, (
-        select array_agg(s.name)
-        from unnest(p_ready) r
-        join millrace.stages s on s.id = r.stage_id
-        where r.run_id = d.run_id)) as queued) c;
-  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
-    cost_usd, input_tokens, output_tokens)
-  select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
-    millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
-    millrace.sum_usage(v_usages, 'output_tokens')
-  from millrace.stages s
-  where s.id = p_items[1].stage_id and v_changes is not null;
-  return v_changes;
-end
+
+with done as (
+  update millrace.attempts a
+  set state = 'completed', finished_at = p_now, started_at = coalesce(a.started_at, p_now),
+    queue_at = null, poll_at = null, deadline_at = null, late_at = null,
+    -- The job that brought the result, maybe an earlier submission's.
+    service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
+    output = i.result, usage = i.usage, error = null
+  from unnest(p_items) i
+  -- by key
+  where a.id = any (array[i.attempt_id])
+    and a.state = i.was
+    and (not p_uniform or a.state = 'started' and a.token = i.token)
+  returning i.entity_id, a.job_id, i.result, a.retry_count, a.started_at, a.run_id,
+    a.created_at, i.usage
+)
+select array_agg(c::millrace.change),
+  array_agg(date_part('epoch', p_now - d.started_at) * 1000),
+  array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
+    filter (where d.retry_count = 0),
+  array_agg(d.usage) filter (where d.usage is not null)
+into v_changes, v_run_ms, v_wait_ms, v_usages
+from done d
+-- In the order of the type: change_of() would cost a hundredth of a transition.
+cross join lateral (
+  select d.entity_id, 'completed' as status, d.job_id, d.result, null as error, d.retry_count,
+    d.started_at, p_now as completed_at, coalesce(p_names, (
+      select array_agg(s.name)
+      from unnest(p_ready) r
+      join millrace.stages s on s.id = r.stage_id
+      where r.run_id = d.run_id)) as queued) c;
+insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
+  cost_usd, input_tokens, output_tokens)
+select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
+  millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
+  millrace.sum_usage(v_usages, 'output_tokens')
+from millrace.stages s
+where s.id = p_items[1].stage_id and v_changes is not null;
+return v_changes;
 $$;
 
 -- Queues the unconditional followers of a stage that is done, where their other needs are done and

@@ -15,31 +15,30 @@ declare
   v_stage_id int := (
     select s.id from millrace.stages s
     where s.pipeline_id = p_pipeline_id and s.name = p_stage);
-begin
-  if p_status = 'queued' then
-    perform millrace.queue_stage(
-      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
-  elsif p_status is distinct from 'pending' then
-    raise exception '%_status was set to % by hand',
-      p_stage, coalesce(quote_literal(p_status), 'null')
-      using errcode = 'MR005',
-        hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
-          || case
-            when p_status = 'skipped' then
-              format('To go on without the stage: select millrace.skip(run, %L).', p_stage)
-            else 'To stop a run: select millrace.cancel(run).'
-          end;
-  elsif exists (
-      select from millrace.runs r
-      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
-        and r.status = 'running') then
-    raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
-      using errcode = 'MR005',
-        hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
-          'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
-          p_pipeline_id, p_entity_ids[1]);
-  end if;
-end
+
+if p_status = 'queued' then
+  perform millrace.queue_stage(
+    p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
+elsif p_status is distinct from 'pending' then
+  raise exception '%_status was set to % by hand',
+    p_stage, coalesce(quote_literal(p_status), 'null')
+    using errcode = 'MR005',
+      hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
+        || case
+          when p_status = 'skipped' then
+            format('To go on without the stage: select millrace.skip(run, %L).', p_stage)
+          else 'To stop a run: select millrace.cancel(run).'
+        end;
+elsif exists (
+    select from millrace.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
+      and r.status = 'running') then
+  raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
+    using errcode = 'MR005',
+      hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
+        'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
+        p_pipeline_id, p_entity_ids[1]);
+end if;
 $$;
 
 -- Deletes all runs of deleted entities, and what modules keep about them.
@@ -71,18 +70,17 @@ declare
     select g.id
     from unnest(p_entity_ids, millrace.sizes_of_entities(p_pipeline_id, p_entity_ids)) g(id, size)
     where g.size is null);
-begin
-  if v_gone <> '{}' then
-    perform millrace.report('warning', 'row_gone', format(
-      'Rows of pipeline %s went without its trigger: %s', p.name, v_gone[:20]))
-    from millrace.pipelines p
-    where p.id = p_pipeline_id;
-    perform millrace.delete_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (v_runs) and r.entity_id = any (v_gone)));
-    perform millrace.hook_rows_gone(p_pipeline_id, v_gone);
-  end if;
-  return v_gone;
-end
+
+if v_gone <> '{}' then
+  perform millrace.report('warning', 'row_gone', format(
+    'Rows of pipeline %s went without its trigger: %s', p.name, v_gone[:20]))
+  from millrace.pipelines p
+  where p.id = p_pipeline_id;
+  perform millrace.delete_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_runs) and r.entity_id = any (v_gone)));
+  perform millrace.hook_rows_gone(p_pipeline_id, v_gone);
+end if;
+return v_gone;
 $$;

@@ -28,15 +28,14 @@ create function millrace.lock_present(p_pipeline_id int, p_entity_ids text[]) re
 as $$
 declare
   v_locked text[] := millrace.lock_entities(p_pipeline_id, p_entity_ids, false);
-begin
-  if cardinality(v_locked) < cardinality(p_entity_ids) then
-    perform millrace.forget_gone(p_pipeline_id, array(
-      select i.id
-      from unnest(p_entity_ids) i(id)
-      where i.id not in (select l.id from unnest(v_locked) l(id))));
-  end if;
-  return v_locked;
-end
+
+if cardinality(v_locked) < cardinality(p_entity_ids) then
+  perform millrace.forget_gone(p_pipeline_id, array(
+    select i.id
+    from unnest(p_entity_ids) i(id)
+    where i.id not in (select l.id from unnest(v_locked) l(id))));
+end if;
+return v_locked;
 $$;
 
 -- Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were
@@ -48,44 +47,43 @@ declare
   v_entities text[];
   v_locked bigint[] := p_attempt_ids;
   v_runs bigint[];
-begin
-  for v_group in
-    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids
-    from millrace.attempts a
-    -- by key
-    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-    where a.id = any (p_attempt_ids)
-    group by r.pipeline_id
-    order by r.pipeline_id
-  loop
-    continue when not millrace.writes_entities(v_group.pipeline_id);
-    v_entities := millrace.lock_present(v_group.pipeline_id, v_group.entity_ids);
-    if cardinality(v_entities) < cardinality(v_group.entity_ids) then
-      v_locked := array(
-        select a.id
-        from millrace.attempts a
-        cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-        where a.id = any (v_locked)
-          and (r.pipeline_id <> v_group.pipeline_id or r.entity_id = any (v_entities)));
-    end if;
-  end loop;
-  v_runs := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (array(
-      select a.run_id from millrace.attempts a where a.id = any (v_locked)))
-    order by r.id
-    for no key update skip locked);
-  v_locked := array(
-    select a.id
-    from millrace.attempts a
-    where a.id = any (v_locked) and a.run_id = any (v_runs));
-  perform from millrace.attempts a
-  where a.id = any (v_locked) and a.state = 'queued'
-  order by a.id
-  for update;
-  return v_locked;
-end
+
+for v_group in
+  select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids
+  from millrace.attempts a
+  -- by key
+  cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
+  where a.id = any (p_attempt_ids)
+  group by r.pipeline_id
+  order by r.pipeline_id
+loop
+  continue when not millrace.writes_entities(v_group.pipeline_id);
+  v_entities := millrace.lock_present(v_group.pipeline_id, v_group.entity_ids);
+  if cardinality(v_entities) < cardinality(v_group.entity_ids) then
+    v_locked := array(
+      select a.id
+      from millrace.attempts a
+      cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
+      where a.id = any (v_locked)
+        and (r.pipeline_id <> v_group.pipeline_id or r.entity_id = any (v_entities)));
+  end if;
+end loop;
+v_runs := array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (array(
+    select a.run_id from millrace.attempts a where a.id = any (v_locked)))
+  order by r.id
+  for no key update skip locked);
+v_locked := array(
+  select a.id
+  from millrace.attempts a
+  where a.id = any (v_locked) and a.run_id = any (v_runs));
+perform from millrace.attempts a
+where a.id = any (v_locked) and a.state = 'queued'
+order by a.id
+for update;
+return v_locked;
 $$;
 
 -- Locks runs and their entities in the lock order, waiting for both.

@@ -58,10 +58,9 @@ create function millrace.report_passed_over(
 as $$
 declare
   v_stage jsonb := jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage);
-begin
-  perform millrace.report('warning', 'row_passed_over',
-    format('Row %s of pipeline %s is passed over, and perhaps others: %s',
-      p_entity_id, p_pipeline, p_why),
-    v_stage || jsonb_build_object('entity_id', p_entity_id), '1 hour', v_stage);
-end
+
+perform millrace.report('warning', 'row_passed_over',
+  format('Row %s of pipeline %s is passed over, and perhaps others: %s',
+    p_entity_id, p_pipeline, p_why),
+  v_stage || jsonb_build_object('entity_id', p_entity_id), '1 hour', v_stage);
 $$;

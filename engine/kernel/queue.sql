@@ -41,24 +41,23 @@ declare
     where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
   v_stage millrace.stages;
   v_groups text[];
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups then
-    v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
-  end if;
-  insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
-    uncounted, concurrency_group)
-  select r.id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end,
-    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.has_quota, r.concurrency_group
-  from unnest(p_run_ids, v_groups) r(id, concurrency_group)
-  left join lateral (
-    select a.id, a.number, a.superseded
-    from millrace.attempts a
-    where v_again and a.run_id = r.id and a.stage_id = p_stage_id
-    order by a.number desc
-    limit 1) l on true
-  order by r.id;
-end
+
+select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+if v_stage.has_groups then
+  v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
+end if;
+insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
+  uncounted, concurrency_group)
+select r.id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end,
+  v_now, v_now, v_now + v_stage.sla, p_start and v_stage.has_quota, r.concurrency_group
+from unnest(p_run_ids, v_groups) r(id, concurrency_group)
+left join lateral (
+  select a.id, a.number, a.superseded
+  from millrace.attempts a
+  where v_again and a.run_id = r.id and a.stage_id = p_stage_id
+  order by a.number desc
+  limit 1) l on true
+order by r.id;
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
@@ -118,41 +117,40 @@ declare
   v_version record;
   v_closure int[];
   v_wake int[] := '{}';
-begin
-  select count(*) as runs, min(r.entity_id) as entity_id into v_lacking
+
+select count(*) as runs, min(r.entity_id) as entity_id into v_lacking
+from millrace.runs r
+where r.id = any (p_run_ids)
+  and not exists (
+    select from millrace.version_stages vs
+    where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
+if v_lacking.runs > 0 then
+  raise exception
+    'stage % is not part of the version that %',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    format(case v_lacking.runs when 1 then '1 live run began with (entity %2$s)'
+      else '%s live runs began with (entity %s, …)' end, v_lacking.runs, v_lacking.entity_id)
+    using errcode = 'MR005',
+      hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+end if;
+for v_version in
+  select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id) as entity_ids
   from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
-    and not exists (
-      select from millrace.version_stages vs
-      where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
-  if v_lacking.runs > 0 then
-    raise exception
-      'stage % is not part of the version that %',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      format(case v_lacking.runs when 1 then '1 live run began with (entity %2$s)'
-        else '%s live runs began with (entity %s, …)' end, v_lacking.runs, v_lacking.entity_id)
-      using errcode = 'MR005',
-        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
-  end if;
-  for v_version in
-    select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
-      array_agg(r.entity_id) as entity_ids
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-    group by r.pipeline_id, vs.version_id, vs.dependents
-    order by vs.version_id
-  loop
-    v_closure := v_version.dependents || p_stage_id;
-    perform millrace.supersede(v_version.runs, v_closure);
-    perform millrace.forget_given(v_version.runs, v_closure);
-    perform millrace.project_queued(
-      v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_wake := v_wake || millrace.begin_at_once(
-      millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id, p_by_name);
-  end loop;
-  return v_wake;
-end
+  group by r.pipeline_id, vs.version_id, vs.dependents
+  order by vs.version_id
+loop
+  v_closure := v_version.dependents || p_stage_id;
+  perform millrace.supersede(v_version.runs, v_closure);
+  perform millrace.forget_given(v_version.runs, v_closure);
+  perform millrace.project_queued(
+    v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
+  v_wake := v_wake || millrace.begin_at_once(
+    millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id, p_by_name);
+end loop;
+return v_wake;
 $$;
 
 -- Locks the live runs of entities. A transition that ends a run may not hold its row, so a run
@@ -235,61 +233,60 @@ declare
   v_new bigint[];
   v_begun record;
   v_wake int[] := '{}';
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  select vs.* into v_stage
-  from millrace.version_stages vs
-  where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  select s.name, s.has_quota, v_stage.is_first and (
-      select count(*) = 1
-      from millrace.version_stages vs
-      where vs.version_id = v_stage.version_id and vs.is_first) as alone
-  into v_on
-  from millrace.stages s
-  where s.id = p_stage_id;
-  if v_stage.stage_id is null then
-    raise exception 'stage % is not part of the pipeline''s current version', v_on.name
-      using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
-  end if;
-  v_by_name := p_start = 'named'
-    or p_start = 'written' and (not v_stage.is_first or v_stage.on_demand);
-  -- A user's trigger may have deleted some by the same statement, before it was taken in.
-  if current_setting('millrace.rows_gone', true) = 'on' then
-    p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
-    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));
-  end if;
-  -- No other session can begin a run meanwhile, since the entities are locked.
-  if exists (
-      select from millrace.runs r
-      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
-        and r.status = 'running') then
-    select l.* into v_live, v_over
-    from millrace.lock_live_runs(p_pipeline_id, p_entity_ids) l;
-    p_entity_ids := array(
-      select e from unnest(p_entity_ids) e where e not in (select unnest(v_over)));
-    p_dirty_ids := array(
-      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_over)));
-  end if;
-  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
-  v_new := v_made.ids;
-  if not v_on.alone or p_done_before is not null then
-    v_new := millrace.hook_runs_made(v_stage, v_new, p_done_before);
-  end if;
-  if v_on.has_quota then
-    perform millrace.hook_before_start(
-      v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
-  end if;
-  if cardinality(v_live) > 0 then
-    v_wake := millrace.start_over(v_live, p_stage_id, v_by_name);
-  end if;
-  v_begun := millrace.begin_new_runs(v_stage, v_new,
-    case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, v_by_name, v_on.alone);
-  if v_on.has_quota then
-    perform millrace.hook_started(
-      case when v_on.alone and v_stage.unconditional then v_live
-        else v_live || v_begun.begun end, v_began_at);
-  end if;
-  perform millrace.hook_entities_changed(p_pipeline_id, p_entity_ids);
-  perform millrace.wake(v_wake || v_begun.ready);
-end
+
+select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+select vs.* into v_stage
+from millrace.version_stages vs
+where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
+select s.name, s.has_quota, v_stage.is_first and (
+    select count(*) = 1
+    from millrace.version_stages vs
+    where vs.version_id = v_stage.version_id and vs.is_first) as alone
+into v_on
+from millrace.stages s
+where s.id = p_stage_id;
+if v_stage.stage_id is null then
+  raise exception 'stage % is not part of the pipeline''s current version', v_on.name
+    using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
+end if;
+v_by_name := p_start = 'named'
+  or p_start = 'written' and (not v_stage.is_first or v_stage.on_demand);
+-- A user's trigger may have deleted some by the same statement, before it was taken in.
+if current_setting('millrace.rows_gone', true) = 'on' then
+  p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
+  p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));
+end if;
+-- No other session can begin a run meanwhile, since the entities are locked.
+if exists (
+    select from millrace.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
+      and r.status = 'running') then
+  select l.* into v_live, v_over
+  from millrace.lock_live_runs(p_pipeline_id, p_entity_ids) l;
+  p_entity_ids := array(
+    select e from unnest(p_entity_ids) e where e not in (select unnest(v_over)));
+  p_dirty_ids := array(
+    select d from unnest(p_dirty_ids) d where d not in (select unnest(v_over)));
+end if;
+v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
+v_new := v_made.ids;
+if not v_on.alone or p_done_before is not null then
+  v_new := millrace.hook_runs_made(v_stage, v_new, p_done_before);
+end if;
+if v_on.has_quota then
+  perform millrace.hook_before_start(
+    v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
+end if;
+if cardinality(v_live) > 0 then
+  v_wake := millrace.start_over(v_live, p_stage_id, v_by_name);
+end if;
+v_begun := millrace.begin_new_runs(v_stage, v_new,
+  case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, v_by_name, v_on.alone);
+if v_on.has_quota then
+  perform millrace.hook_started(
+    case when v_on.alone and v_stage.unconditional then v_live
+      else v_live || v_begun.begun end, v_began_at);
+end if;
+perform millrace.hook_entities_changed(p_pipeline_id, p_entity_ids);
+perform millrace.wake(v_wake || v_begun.ready);
 $$;

@@ -13,36 +13,35 @@ declare
   v_batch record;
   v_done record;
   v_context text;
-begin
-  uniform := false;
-  if cardinality(p_items) = 0 then
-    verdicts := '[]';
-    ready := '{}';
+
+uniform := false;
+if cardinality(p_items) = 0 then
+  verdicts := '[]';
+  ready := '{}';
+  return;
+end if;
+v_batch := millrace.lock_uniform_batch(p_items);
+if v_batch.result_limit_bytes is not null then
+  begin
+    ready := millrace.complete(
+      p_items[1].stage_id, p_items, v_batch.result_limit_bytes, v_batch.run_ids);
+    -- Rows made to json one by one cost five times as much.
+    verdicts := '[{"attempt":'
+      || array_to_string(v_batch.attempt_ids, c_accepted || ',{"attempt":') || c_accepted || ']';
+    uniform := true;
     return;
-  end if;
-  v_batch := millrace.lock_uniform_batch(p_items);
-  if v_batch.result_limit_bytes is not null then
-    begin
-      ready := millrace.complete(
-        p_items[1].stage_id, p_items, v_batch.result_limit_bytes, v_batch.run_ids);
-      -- Rows made to json one by one cost five times as much.
-      verdicts := '[{"attempt":'
-        || array_to_string(v_batch.attempt_ids, c_accepted || ',{"attempt":') || c_accepted || ']';
-      uniform := true;
-      return;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-        raise;
-      end if;
-    end;
-  end if;
-  v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items,
-    millrace.lock_attempts(
-      array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
-  ready := v_done.ready;
-  verdicts := millrace.verdicts_of(v_done.items);
-end
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    end if;
+  end;
+end if;
+v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items,
+  millrace.lock_attempts(
+    array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+ready := v_done.ready;
+verdicts := millrace.verdicts_of(v_done.items);
 $$;
 
 -- Locks a batch that is all completed under one token of one stage, with nothing to apply or to
@@ -58,41 +57,40 @@ declare
   v_token uuid := p_items[1].token;
   v_reported_token text := v_token::text;
   v_batch record;
-begin
-  select s.pipeline_id, s.result_limit_bytes,
-    p.projection <> 'none' or millrace.writes_entities(p.id) as writes,
-    b.attempt_ids, b.run_ids, b.entity_ids, b.size, b.alike
-  into v_batch
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  cross join lateral (
-    select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids,
-      array_agg(i.entity_id) as entity_ids, count(*) as size,
-      bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
-        and i.reported_token = v_reported_token and i.verdict is null and i.reason is null
-        -- A number such as 1e-300 has a text twenty times as long.
-        and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
-    from unnest(p_items) i
-  ) b
-  where s.id = v_stage_id and s.apply is null and not s.has_ends;
-  if v_batch.alike is not true
-    or v_batch.writes and v_batch.size > cardinality(
-      millrace.lock_entities(v_batch.pipeline_id, v_batch.entity_ids, false)) then
-    return;
-  end if;
-  if v_batch.size > (
-      select count(*)
-      from (
-        select from millrace.runs r
-        where r.id = any (v_batch.run_ids)
-        order by r.id
-        for no key update skip locked) r) then
-    return;
-  end if;
-  result_limit_bytes := v_batch.result_limit_bytes;
-  attempt_ids := v_batch.attempt_ids;
-  run_ids := v_batch.run_ids;
-end
+
+select s.pipeline_id, s.result_limit_bytes,
+  p.projection <> 'none' or millrace.writes_entities(p.id) as writes,
+  b.attempt_ids, b.run_ids, b.entity_ids, b.size, b.alike
+into v_batch
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+cross join lateral (
+  select array_agg(i.attempt_id) as attempt_ids, array_agg(i.run_id) as run_ids,
+    array_agg(i.entity_id) as entity_ids, count(*) as size,
+    bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
+      and i.reported_token = v_reported_token and i.verdict is null and i.reason is null
+      -- A number such as 1e-300 has a text twenty times as long.
+      and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
+  from unnest(p_items) i
+) b
+where s.id = v_stage_id and s.apply is null and not s.has_ends;
+if v_batch.alike is not true
+  or v_batch.writes and v_batch.size > cardinality(
+    millrace.lock_entities(v_batch.pipeline_id, v_batch.entity_ids, false)) then
+  return;
+end if;
+if v_batch.size > (
+    select count(*)
+    from (
+      select from millrace.runs r
+      where r.id = any (v_batch.run_ids)
+      order by r.id
+      for no key update skip locked) r) then
+  return;
+end if;
+result_limit_bytes := v_batch.result_limit_bytes;
+attempt_ids := v_batch.attempt_ids;
+run_ids := v_batch.run_ids;
 $$;
 
 -- Judges each item and fills in its attempt. Called after the locks, to read a snapshot taken under
@@ -108,42 +106,41 @@ declare
     where i.verdict is null
     group by i.attempt_id
     having count(*) > 1);
-begin
-  return array(
-    select jsonb_populate_record(i, jsonb_build_object(
-      'token', a.token, 'run_id', a.run_id, 'stage_id', a.stage_id, 'was', a.state,
-      'entity_id', r.entity_id, 'verdict', v.verdict, 'reason', case
-        when v.verdict = 'busy' then 'the entity is locked by another transaction'
-        when v.verdict = 'rejected' then coalesce(i.reason,
-          case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all '
-            'spawned: send the last chunk, with p_last, first' end,
-          format('attempt %s is listed twice in one call', i.attempt_id))
-        when v.verdict is distinct from 'stale' then coalesce(i.reason, l.too_large)
-        when i.ord = any (p_late) and l.too_large is not null then l.too_large
-        when l.elsewhere then 'the job was submitted for another run'
-        else millrace.stale_reason(a.state, a.error) end)
-      || case when l.too_large is null then '{}' else jsonb_build_object(
-        'outcome', 'failed', 'result', null, 'error', jsonb_build_object(
-          'code', 'result_too_large', 'permanent', true, 'message', l.too_large)) end)
-    from unnest(p_items) i
-    left join millrace.attempts a on a.id = any (array[i.attempt_id])
-    left join millrace.runs r on r.id = any (array[a.run_id])
-    left join millrace.stages s on s.id = a.stage_id
-    cross join lateral (
-      select case when i.outcome = 'completed' and octet_length(i.result::text)
-          > s.result_limit_bytes then format(
-            'the result has %s bytes, but the limit of stage %s is %s; '
-            'put it into Storage and return its location',
-            octet_length(i.result::text), s.name, s.result_limit_bytes) end as too_large,
-        i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
-      offset 0) l
-    cross join lateral (
-      select millrace.verdict_of(p_items, i, a, s.kind,
-        l.elsewhere or i.ord = any (p_late) and l.too_large is not null,
-        i.attempt_id = any (v_twice), a.id = any (p_locked), i.ord = any (p_late)) as verdict
-      offset 0) v
-    order by i.ord);
-end
+
+return array(
+  select jsonb_populate_record(i, jsonb_build_object(
+    'token', a.token, 'run_id', a.run_id, 'stage_id', a.stage_id, 'was', a.state,
+    'entity_id', r.entity_id, 'verdict', v.verdict, 'reason', case
+      when v.verdict = 'busy' then 'the entity is locked by another transaction'
+      when v.verdict = 'rejected' then coalesce(i.reason,
+        case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all '
+          'spawned: send the last chunk, with p_last, first' end,
+        format('attempt %s is listed twice in one call', i.attempt_id))
+      when v.verdict is distinct from 'stale' then coalesce(i.reason, l.too_large)
+      when i.ord = any (p_late) and l.too_large is not null then l.too_large
+      when l.elsewhere then 'the job was submitted for another run'
+      else millrace.stale_reason(a.state, a.error) end)
+    || case when l.too_large is null then '{}' else jsonb_build_object(
+      'outcome', 'failed', 'result', null, 'error', jsonb_build_object(
+        'code', 'result_too_large', 'permanent', true, 'message', l.too_large)) end)
+  from unnest(p_items) i
+  left join millrace.attempts a on a.id = any (array[i.attempt_id])
+  left join millrace.runs r on r.id = any (array[a.run_id])
+  left join millrace.stages s on s.id = a.stage_id
+  cross join lateral (
+    select case when i.outcome = 'completed' and octet_length(i.result::text)
+        > s.result_limit_bytes then format(
+          'the result has %s bytes, but the limit of stage %s is %s; '
+          'put it into Storage and return its location',
+          octet_length(i.result::text), s.name, s.result_limit_bytes) end as too_large,
+      i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
+    offset 0) l
+  cross join lateral (
+    select millrace.verdict_of(p_items, i, a, s.kind,
+      l.elsewhere or i.ord = any (p_late) and l.too_large is not null,
+      i.attempt_id = any (v_twice), a.id = any (p_locked), i.ord = any (p_late)) as verdict
+    offset 0) v
+  order by i.ord);
 $$;
 
 -- Judges one item by its locked attempt: the first case that holds. Null: the item is recorded.
@@ -163,38 +160,37 @@ declare
   v_repeat text;
   v_unspawned boolean := p_kind = 'map' and p_item.outcome = 'waiting'
     and millrace.hook_unspawned(p_attempt);
-begin
-  if p_twice and p_item.verdict is null then
-    -- The second of two jobs is busy until the first is recorded.
-    v_repeat := (
-      select case when not v_by_worker and bool_or(e.job_id <> p_item.job_id) then 'busy'
-        else 'rejected' end
-      from unnest(p_items) e
-      where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
-      having count(*) > 0);
-  end if;
-  return case
-    when p_item.verdict is not null then p_item.verdict
-    when v_repeat is not null then v_repeat
-    when p_attempt.id is null then 'stale'
-    when not p_locked then 'busy'
-    -- A worker's report, under the token of its claim
-    when v_by_worker and p_attempt.token::text is distinct from p_item.reported_token then 'stale'
-    when v_by_worker and v_state = 'started' and v_unspawned then 'rejected'
-    when v_by_worker and v_state = 'started' then null
-    when v_by_worker and v_state = p_item.outcome then 'duplicate'
-    when v_by_worker and v_state = 'completed' and p_item.outcome = 'waiting' then 'duplicate'
-    when v_by_worker then 'stale'
-    -- The end of a job, which may come before its worker's report
-    when p_elsewhere then 'stale'
-    when v_state in ('started', 'queued') then null
-    when v_state = 'waiting' and (p_late or v_same_job) then null
-    when v_state = 'completed' and p_item.outcome = 'completed'
-      and p_attempt.service is distinct from 'by_hand' then 'duplicate'
-    when v_state = p_item.outcome and v_same_job then 'duplicate'
-    else 'stale'
-  end;
-end
+
+if p_twice and p_item.verdict is null then
+  -- The second of two jobs is busy until the first is recorded.
+  v_repeat := (
+    select case when not v_by_worker and bool_or(e.job_id <> p_item.job_id) then 'busy'
+      else 'rejected' end
+    from unnest(p_items) e
+    where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
+    having count(*) > 0);
+end if;
+return case
+  when p_item.verdict is not null then p_item.verdict
+  when v_repeat is not null then v_repeat
+  when p_attempt.id is null then 'stale'
+  when not p_locked then 'busy'
+  -- A worker's report, under the token of its claim
+  when v_by_worker and p_attempt.token::text is distinct from p_item.reported_token then 'stale'
+  when v_by_worker and v_state = 'started' and v_unspawned then 'rejected'
+  when v_by_worker and v_state = 'started' then null
+  when v_by_worker and v_state = p_item.outcome then 'duplicate'
+  when v_by_worker and v_state = 'completed' and p_item.outcome = 'waiting' then 'duplicate'
+  when v_by_worker then 'stale'
+  -- The end of a job, which may come before its worker's report
+  when p_elsewhere then 'stale'
+  when v_state in ('started', 'queued') then null
+  when v_state = 'waiting' and (p_late or v_same_job) then null
+  when v_state = 'completed' and p_item.outcome = 'completed'
+    and p_attempt.service is distinct from 'by_hand' then 'duplicate'
+  when v_state = p_item.outcome and v_same_job then 'duplicate'
+  else 'stale'
+end;
 $$;
 
 -- Says why a report changes nothing at an attempt in this state.
@@ -244,40 +240,39 @@ as $$
 declare
   v_group record;
   v_left record;
-begin
-  items := array(select i from unnest(p_items) i where i.verdict is not null);
-  ready := '{}';
-  for v_group in
-    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
-      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as ordinal
-    from unnest(p_items) i
-    where i.verdict is null
-    group by i.stage_id, i.outcome
-    order by 4
-  loop
-    if v_group.ordinal > 1 then
-      v_left := millrace.without_late(v_group.items);
-      items := items || v_left.late;
-      v_group.items := v_left.in_time;
-    end if;
-    -- An apply function may have started a stage over or deleted the entity.
-    if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
-      and millrace.apply_results(v_group.stage_id, v_group.items) then
-      v_left := millrace.without_late(v_group.items);
-      items := items || v_left.late;
-      v_group.items := v_left.in_time;
-    end if;
-    items := items || v_group.items;
-    continue when cardinality(v_group.items) = 0;
-    case v_group.outcome
-      when 'completed' then
-        ready := ready || millrace.hook_complete(v_group.stage_id, v_group.items);
-      when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
-      when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
-      when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
-    end case;
-  end loop;
-end
+
+items := array(select i from unnest(p_items) i where i.verdict is not null);
+ready := '{}';
+for v_group in
+  select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
+    row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as ordinal
+  from unnest(p_items) i
+  where i.verdict is null
+  group by i.stage_id, i.outcome
+  order by 4
+loop
+  if v_group.ordinal > 1 then
+    v_left := millrace.without_late(v_group.items);
+    items := items || v_left.late;
+    v_group.items := v_left.in_time;
+  end if;
+  -- An apply function may have started a stage over or deleted the entity.
+  if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
+    and millrace.apply_results(v_group.stage_id, v_group.items) then
+    v_left := millrace.without_late(v_group.items);
+    items := items || v_left.late;
+    v_group.items := v_left.in_time;
+  end if;
+  items := items || v_group.items;
+  continue when cardinality(v_group.items) = 0;
+  case v_group.outcome
+    when 'completed' then
+      ready := ready || millrace.hook_complete(v_group.stage_id, v_group.items);
+    when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
+    when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
+    when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
+  end case;
+end loop;
 $$;
 
 -- Calls the user's apply function in the completing transaction. Returns false when the stage has
@@ -288,21 +283,20 @@ as $$
 declare
   v_apply text := (
     select s.apply || '(jsonb)' from millrace.stages s where s.id = p_stage_id);
-begin
-  if v_apply is null then
-    return false;
-  elsif to_regprocedure(v_apply) is null then
-    raise exception 'the stage''s apply function % does not exist', v_apply
-      using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
-        'then retry the dead letters.';
-  end if;
-  execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
-  using (
-    select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
-      'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
-    from unnest(p_items) i);
-  return true;
-end
+
+if v_apply is null then
+  return false;
+elsif to_regprocedure(v_apply) is null then
+  raise exception 'the stage''s apply function % does not exist', v_apply
+    using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
+      'then retry the dead letters.';
+end if;
+execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
+using (
+  select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
+    'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
+  from unnest(p_items) i);
+return true;
 $$;
 
 -- Parts unrecorded items from those whose attempts an earlier group cancelled, which are stale.
@@ -342,49 +336,48 @@ declare
   v_kind text;
   v_why text;
   v_hint text;
-begin
-  -- As reported, then as failed, then as failed and not shown.
-  for v_try in 1 .. case when v_single then 3 else 1 end loop
-    begin
-      if v_try = 3 then
-        perform set_config('millrace.projection_off', 'on', true);
-      end if;
-      v_done := millrace.apply_outcomes(p_items);
-      if v_try = 3 then
-        perform set_config('millrace.projection_off', '', true);
-      end if;
-      items := v_done.items;
-      ready := v_done.ready;
-      return;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics
-        v_context = pg_exception_context, v_why = message_text, v_hint = pg_exception_hint;
-      v_kind := millrace.error_kind(sqlstate, v_context);
-      if v_kind = 'fatal' then
-        raise;
-      end if;
-      exit when v_kind = 'transient' or not v_single;
-      if v_try = 1 then
-        p_items[1].outcome := 'failed';
-        p_items[1].error := jsonb_strip_nulls(jsonb_build_object('code', 'sql_' || sqlstate,
-          'message', 'the database refused to record this (sql_' || sqlstate || ')',
-          'hint', nullif(v_hint, ''), 'detail', v_why, 'permanent', sqlstate ~ '^2[23]'));
-        p_items[1].reason := v_why;
-      elsif v_try = 2 then
-        perform millrace.report('error', 'projection_failed',
-          'An entity refuses the projection: ' || v_why,
-          jsonb_build_object('entity_id', p_items[1].entity_id));
-      end if;
-    end;
-  end loop;
-  if v_single then
-    items := millrace.put_off(p_items, v_why);
-    ready := '{}';
-  else
-    select h.items, h.ready into items, ready
-    from millrace.apply_outcomes_in_halves(p_items, p_until, v_kind = 'transient') h;
-  end if;
-end
+
+-- As reported, then as failed, then as failed and not shown.
+for v_try in 1 .. case when v_single then 3 else 1 end loop
+  begin
+    if v_try = 3 then
+      perform set_config('millrace.projection_off', 'on', true);
+    end if;
+    v_done := millrace.apply_outcomes(p_items);
+    if v_try = 3 then
+      perform set_config('millrace.projection_off', '', true);
+    end if;
+    items := v_done.items;
+    ready := v_done.ready;
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics
+      v_context = pg_exception_context, v_why = message_text, v_hint = pg_exception_hint;
+    v_kind := millrace.error_kind(sqlstate, v_context);
+    if v_kind = 'fatal' then
+      raise;
+    end if;
+    exit when v_kind = 'transient' or not v_single;
+    if v_try = 1 then
+      p_items[1].outcome := 'failed';
+      p_items[1].error := jsonb_strip_nulls(jsonb_build_object('code', 'sql_' || sqlstate,
+        'message', 'the database refused to record this (sql_' || sqlstate || ')',
+        'hint', nullif(v_hint, ''), 'detail', v_why, 'permanent', sqlstate ~ '^2[23]'));
+      p_items[1].reason := v_why;
+    elsif v_try = 2 then
+      perform millrace.report('error', 'projection_failed',
+        'An entity refuses the projection: ' || v_why,
+        jsonb_build_object('entity_id', p_items[1].entity_id));
+    end if;
+  end;
+end loop;
+if v_single then
+  items := millrace.put_off(p_items, v_why);
+  ready := '{}';
+else
+  select h.items, h.ready into items, ready
+  from millrace.apply_outcomes_in_halves(p_items, p_until, v_kind = 'transient') h;
+end if;
 $$;
 
 -- Records a batch that raised in two parts, with little patience for locks. In random order where
@@ -400,24 +393,23 @@ declare
   v_left record;
   v_right record;
   v_rest millrace.work[];
-begin
-  if p_transient then
-    p_items := array(select i from unnest(p_items) i order by random());
-  end if;
-  v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
-  v_rest := p_items[v_half + 1:];
-  v_right := millrace.without_late(v_rest);
-  v_rest := v_right.in_time || v_right.late;
-  if p_transient and millrace.now() >= p_until then
-    items := v_left.items
-      || millrace.put_off(v_rest, 'others of the same call took too long');
-    ready := v_left.ready;
-    return;
-  end if;
-  v_right := millrace.apply_outcomes_guarded(v_rest, p_until => p_until);
-  items := v_left.items || v_right.items;
-  ready := v_left.ready || v_right.ready;
-end
+
+if p_transient then
+  p_items := array(select i from unnest(p_items) i order by random());
+end if;
+v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
+v_rest := p_items[v_half + 1:];
+v_right := millrace.without_late(v_rest);
+v_rest := v_right.in_time || v_right.late;
+if p_transient and millrace.now() >= p_until then
+  items := v_left.items
+    || millrace.put_off(v_rest, 'others of the same call took too long');
+  ready := v_left.ready;
+  return;
+end if;
+v_right := millrace.apply_outcomes_guarded(v_rest, p_until => p_until);
+items := v_left.items || v_right.items;
+ready := v_left.ready || v_right.ready;
 $$;
 
 -- Marks items as busy that the database could not record now; their senders try again.

@@ -41,38 +41,37 @@ immutable
 as $$
 declare
   v_outcome text := p_item ->> 'outcome';
-begin
-  return case
-    -- An item that names an attempt is an object, whatever its keys.
-    when p_id is null and p_item ->> 'malformed' is not null
-      then format('an item must be an object, this is %s', p_item ->> 'malformed')
-    when p_id is null
-      then format('%s must be the number of an attempt, this is %s',
-        p_key, coalesce(p_item ->> p_key, 'null'))
-    when p_key = 'attempt' and p_item ->> 'token' is null
-      then 'token must be the one that the claim handed over, this is null'
-    when v_outcome is null
-      or v_outcome not in ('completed', 'failed', 'waiting', 'released')
-      or p_key = 'submission' and v_outcome in ('waiting', 'released')
-      then format('outcome must be completed, failed, waiting or released '
-        '(of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
-    when v_outcome = 'completed' and not p_item ? 'result'
-      then 'a completed item must have a result'
-    when (v_outcome = 'waiting' or p_key = 'submission')
-      and (p_item ->> 'service' is null or p_item ->> 'job_id' is null)
-      then 'service and job_id must name the external job'
-    when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
-      then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
-    when v_outcome = 'failed'
-      and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
-      then 'error.retry_after_ms must be a number of milliseconds'
-    when v_outcome = 'failed' and length(p_item #>> '{error,code}') > 200
-      then 'error.code must have at most 200 characters'
-    when v_outcome = 'failed'
-      and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
-      then 'error.permanent must be true or false'
-  end;
-end
+
+return case
+  -- An item that names an attempt is an object, whatever its keys.
+  when p_id is null and p_item ->> 'malformed' is not null
+    then format('an item must be an object, this is %s', p_item ->> 'malformed')
+  when p_id is null
+    then format('%s must be the number of an attempt, this is %s',
+      p_key, coalesce(p_item ->> p_key, 'null'))
+  when p_key = 'attempt' and p_item ->> 'token' is null
+    then 'token must be the one that the claim handed over, this is null'
+  when v_outcome is null
+    or v_outcome not in ('completed', 'failed', 'waiting', 'released')
+    or p_key = 'submission' and v_outcome in ('waiting', 'released')
+    then format('outcome must be completed, failed, waiting or released '
+      '(of a job: completed or failed), this is %s', coalesce(v_outcome, 'null'))
+  when v_outcome = 'completed' and not p_item ? 'result'
+    then 'a completed item must have a result'
+  when (v_outcome = 'waiting' or p_key = 'submission')
+    and (p_item ->> 'service' is null or p_item ->> 'job_id' is null)
+    then 'service and job_id must name the external job'
+  when v_outcome = 'released' and p_item ->> 'limit' not in ('cpu', 'memory')
+    then format('limit must be cpu, memory or left out, this is %s', p_item ->> 'limit')
+  when v_outcome = 'failed'
+    and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
+    then 'error.retry_after_ms must be a number of milliseconds'
+  when v_outcome = 'failed' and length(p_item #>> '{error,code}') > 200
+    then 'error.code must have at most 200 characters'
+  when v_outcome = 'failed'
+    and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
+    then 'error.permanent must be true or false'
+end;
 $$;
 
 -- Refuses what is no list, with MR002.
@@ -91,79 +90,78 @@ as $$
 declare
   v_items jsonb;
   v_count int;
+
+perform millrace.require_list('p_items', json_typeof(p_items),
+  'Send a JSON list, an empty one when there is nothing to report.');
 begin
-  perform millrace.require_list('p_items', json_typeof(p_items),
-    'Send a JSON list, an empty one when there is nothing to report.');
-  begin
-    v_items := p_items;
-    -- Counting a json value's items would parse it once more.
-    v_count := jsonb_array_length(v_items);
-  exception when others then
-    v_count := json_array_length(p_items);
-  end;
-  if v_count > 1000 then
-    raise exception 'p_items has % items, but one call takes at most 1000', v_count
-      using errcode = 'MR002',
-        hint = 'Send them in several calls; nothing of this one was recorded.';
-  end if;
-  if v_items is null then
-    v_items := (
-      select json_agg(millrace.storable_item(i.value) order by i.ordinality)::jsonb
-      from json_array_elements(p_items) with ordinality i);
-  end if;
-  if jsonb_path_exists(v_items, 'strict $[*] ? (@.type() != "object")') then
-    v_items := (
-      select json_agg(
-        case jsonb_typeof(i.value) when 'object' then i.value
-          else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
-        order by i.ordinality)::jsonb
-      from jsonb_array_elements(v_items) with ordinality i);
-  end if;
-  return array(
-    select w::millrace.work
+  v_items := p_items;
+  -- Counting a json value's items would parse it once more.
+  v_count := jsonb_array_length(v_items);
+exception when others then
+  v_count := json_array_length(p_items);
+end;
+if v_count > 1000 then
+  raise exception 'p_items has % items, but one call takes at most 1000', v_count
+    using errcode = 'MR002',
+      hint = 'Send them in several calls; nothing of this one was recorded.';
+end if;
+if v_items is null then
+  v_items := (
+    select json_agg(millrace.storable_item(i.value) order by i.ordinality)::jsonb
+    from json_array_elements(p_items) with ordinality i);
+end if;
+if jsonb_path_exists(v_items, 'strict $[*] ? (@.type() != "object")') then
+  v_items := (
+    select json_agg(
+      case jsonb_typeof(i.value) when 'object' then i.value
+        else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
+      order by i.ordinality)::jsonb
+    from jsonb_array_elements(v_items) with ordinality i);
+end if;
+return array(
+  select w::millrace.work
+  from (
+    select n.*, case
+      when n.id is null or n.token is null or n.outcome is distinct from 'completed'
+        or n.result is null or p_key = 'submission'
+      then millrace.item_fault(v_items -> (n.ordinality - 1)::int, p_key, n.id) end as reason
     from (
-      select n.*, case
-        when n.id is null or n.token is null or n.outcome is distinct from 'completed'
-          or n.result is null or p_key = 'submission'
-        then millrace.item_fault(v_items -> (n.ordinality - 1)::int, p_key, n.id) end as reason
+      select j.*, case when ltrim(j.key, '0123456789') = '' and length(j.key) between 1 and 18
+        then j.key::bigint end as id
       from (
-        select j.*, case when ltrim(j.key, '0123456789') = '' and length(j.key) between 1 and 18
-          then j.key::bigint end as id
-        from (
-          select e.*, case p_key when 'attempt' then e.attempt else e.submission end as key
-          from rows from (jsonb_to_recordset(v_items) as (
-              attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
-              error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
-              refused text))
-            with ordinality e(attempt, submission, token, outcome, result, usage,
-              error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
-        -- by key; without "offset 0" each use of id and reason would compute it anew
-        offset 0) n
-      offset 0) f
-    left join lateral (
-      select t.token, t.run_id, t.stage_id, t.state
-      from millrace.attempts t
-      where t.id = f.id and p_key = 'attempt'
-      offset 0) a on true
-    -- In the order of the type: a constructor would cost a twentieth of a transition.
-    cross join lateral (
-      select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as reported_token,
-        f.outcome,
-        case when f.outcome = 'completed' then coalesce(f.result, 'null') end as result,
-        case when jsonb_typeof(f.usage) = 'object' then f.usage end as usage,
-        case f.outcome
-          when 'failed' then '{"code": "unknown", "message": "no error was given"}'
-            || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
-          when 'released' then case when f."limit" is not null then
-            jsonb_build_object('code', 'resource_limit', 'message', format(
-              'the function reached the platform''s limit of %s while it worked on this row '
-              'isolated; give the row less to do, or the stage less to do in one call',
-              case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
-        end as error,
-        f.service, f.job_id, a.run_id, a.stage_id,
-        (select r.entity_id from millrace.runs r where r.id = a.run_id) as entity_id,
-        a.state as was, case when f.reason is not null then 'rejected' end as verdict,
-        coalesce(f.reason, f.refused) as reason, f.stage as claimed_stage,
-        f.trace_id as claimed_trace) w);
-end
+        select e.*, case p_key when 'attempt' then e.attempt else e.submission end as key
+        from rows from (jsonb_to_recordset(v_items) as (
+            attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+            error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+            refused text))
+          with ordinality e(attempt, submission, token, outcome, result, usage,
+            error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
+      -- by key; without "offset 0" each use of id and reason would compute it anew
+      offset 0) n
+    offset 0) f
+  left join lateral (
+    select t.token, t.run_id, t.stage_id, t.state
+    from millrace.attempts t
+    where t.id = f.id and p_key = 'attempt'
+    offset 0) a on true
+  -- In the order of the type: a constructor would cost a twentieth of a transition.
+  cross join lateral (
+    select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as reported_token,
+      f.outcome,
+      case when f.outcome = 'completed' then coalesce(f.result, 'null') end as result,
+      case when jsonb_typeof(f.usage) = 'object' then f.usage end as usage,
+      case f.outcome
+        when 'failed' then '{"code": "unknown", "message": "no error was given"}'
+          || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
+        when 'released' then case when f."limit" is not null then
+          jsonb_build_object('code', 'resource_limit', 'message', format(
+            'the function reached the platform''s limit of %s while it worked on this row '
+            'isolated; give the row less to do, or the stage less to do in one call',
+            case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
+      end as error,
+      f.service, f.job_id, a.run_id, a.stage_id,
+      (select r.entity_id from millrace.runs r where r.id = a.run_id) as entity_id,
+      a.state as was, case when f.reason is not null then 'rejected' end as verdict,
+      coalesce(f.reason, f.refused) as reason, f.stage as claimed_stage,
+      f.trace_id as claimed_trace) w);
 $$;

@@ -19,29 +19,28 @@ as $$
 declare
   v_stage record;
   v_wake int[] := '{}';
-begin
-  update millrace.runs r
-  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null,
-    ended_as = null
-  where r.id = any (p_run_ids);
-  perform millrace.recount_parents(p_run_ids);
-  for v_stage in
-    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
-    from millrace.attempts a
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = any (p_run_ids)
-      and a.state in ('failed', 'cancelled')
-      and millrace.is_last_word(a)
-      and a.stage_id <> all (p_except)
-    group by a.stage_id, s.kind
-    order by a.stage_id
-  loop
-    -- A retry may fail there and then, and its run with it.
-    v_wake := v_wake || millrace.retry_stage(
-      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
-  end loop;
-  return v_wake;
-end
+
+update millrace.runs r
+set status = 'running', finished_at = null, failed_stage_id = null, error_code = null,
+  ended_as = null
+where r.id = any (p_run_ids);
+perform millrace.recount_parents(p_run_ids);
+for v_stage in
+  select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = any (p_run_ids)
+    and a.state in ('failed', 'cancelled')
+    and millrace.is_last_word(a)
+    and a.stage_id <> all (p_except)
+  group by a.stage_id, s.kind
+  order by a.stage_id
+loop
+  -- A retry may fail there and then, and its run with it.
+  v_wake := v_wake || millrace.retry_stage(
+    v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+end loop;
+return v_wake;
 $$;
 
 -- Lets held runs go on that failed or were cancelled; returns how many.
@@ -49,22 +48,21 @@ create function millrace.retry_runs(p_run_ids bigint[]) returns int
 as $$
 declare
   v_wake int[];
-begin
-  p_run_ids := array(
-    select r.id
-    from millrace.runs r
-    -- Under the locks: an entity may have been queued anew.
-    where r.id = any (p_run_ids)
-      and r.status in ('failed', 'cancelled')
-      and millrace.is_latest_run(r.id)
-      and exists (
-        select from millrace.attempts a
-        where a.run_id = r.id
-          and a.state in ('failed', 'cancelled')
-          and millrace.is_last_word(a))
-    order by r.id);
-  v_wake := millrace.reopen_runs(p_run_ids);
-  perform millrace.wake(v_wake || millrace.begin_branches(p_run_ids));
-  return cardinality(p_run_ids);
-end
+
+p_run_ids := array(
+  select r.id
+  from millrace.runs r
+  -- Under the locks: an entity may have been queued anew.
+  where r.id = any (p_run_ids)
+    and r.status in ('failed', 'cancelled')
+    and millrace.is_latest_run(r.id)
+    and exists (
+      select from millrace.attempts a
+      where a.run_id = r.id
+        and a.state in ('failed', 'cancelled')
+        and millrace.is_last_word(a))
+  order by r.id);
+v_wake := millrace.reopen_runs(p_run_ids);
+perform millrace.wake(v_wake || millrace.begin_branches(p_run_ids));
+return cardinality(p_run_ids);
 $$;

@@ -12,14 +12,13 @@ declare
     from millrace.pipelines p
     where p.id = p_pipeline_id);
   v_values millrace.row_values;
-begin
-  if v_read is not null then
-    execute format('select v.* from %s($1, $2, $3) v', v_read)
-    into v_values
-    using p_ids, p_new, p_stage;
-  end if;
-  return v_values;
-end
+
+if v_read is not null then
+  execute format('select v.* from %s($1, $2, $3) v', v_read)
+  into v_values
+  using p_ids, p_new, p_stage;
+end if;
+return v_values;
 $$;
 
 -- Makes runs of the current version for held entities that have no live run. Returns the runs, and
@@ -37,27 +36,26 @@ declare
   v_given text[];
   -- Counted on for each run: a number of its own for each costs a bulk 6 %.
   v_trace text := left(gen_random_uuid()::text, 24);
-begin
-  if v_values.metadata is not null or p_pipeline.has_given then
-    v_brought := millrace.hook_before_runs(p_pipeline, p_entity_ids, v_values);
-    v_metadata := v_brought.metadata_ids;
-    v_given := v_brought.given;
-  end if;
-  with added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
-      quota_of, quota_key, created_at)
-    select p_pipeline.id, p_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, (v_trace || 100000000000 + e.ordinal)::uuid), e.metadata_id,
-      e.given::int[],
-      case when p_pipeline.quota is not null then p_pipeline.id end,
-      case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
-    from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
-      with ordinality e(id, trace_id, metadata_id, given, payer, ordinal)
-    returning id
-  )
-  select coalesce(array_agg(a.id), '{}') into ids from added a;
-  keys := v_values.keys;
-end
+
+if v_values.metadata is not null or p_pipeline.has_given then
+  v_brought := millrace.hook_before_runs(p_pipeline, p_entity_ids, v_values);
+  v_metadata := v_brought.metadata_ids;
+  v_given := v_brought.given;
+end if;
+with added as (
+  insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
+    quota_of, quota_key, created_at)
+  select p_pipeline.id, p_pipeline.current_version_id, e.id,
+    coalesce(e.trace_id, (v_trace || 100000000000 + e.ordinal)::uuid), e.metadata_id,
+    e.given::int[],
+    case when p_pipeline.quota is not null then p_pipeline.id end,
+    case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
+  from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
+    with ordinality e(id, trace_id, metadata_id, given, payer, ordinal)
+  returning id
+)
+select coalesce(array_agg(a.id), '{}') into ids from added a;
+keys := v_values.keys;
 $$;
 
 -- Tells whether the run's entity has no later run.
@@ -94,21 +92,20 @@ returns bigint[]
 as $$
 declare
   v_unbegun record;
-begin
-  select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
-    array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
-      filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
-  into v_unbegun
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and (
-      select a.id
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
-      limit 1) is null;
-  perform millrace.project(p_stage_id, v_unbegun.over);
-  return coalesce(v_unbegun.runs, '{}');
-end
+
+select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
+  array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
+    filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
+into v_unbegun
+from millrace.runs r
+where r.id = any (p_run_ids)
+  and (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
+    limit 1) is null;
+perform millrace.project(p_stage_id, v_unbegun.over);
+return coalesce(v_unbegun.runs, '{}');
 $$;
 
 -- Completes the runs whose last sink this stage was.
@@ -129,11 +126,10 @@ declare
           and not exists (
             select from millrace.done_attempts a
             where a.run_id = r.id and a.stage_id = o.stage_id)));
-begin
-  if cardinality(v_done) > 0 then
-    perform millrace.end_runs(v_done, 'completed');
-  end if;
-end
+
+if cardinality(v_done) > 0 then
+  perform millrace.end_runs(v_done, 'completed');
+end if;
 $$;
 
 -- running → completed | failed | cancelled for locked runs; tallies a child's end for its parent.
@@ -186,34 +182,33 @@ returns millrace.cancelled[]
 as $$
 declare
   v_cancelled millrace.cancelled[];
-begin
-  perform from millrace.attempts a
-  where a.run_id = any (p_run_ids)
+
+perform from millrace.attempts a
+where a.run_id = any (p_run_ids)
+  and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+  and a.state = 'queued'
+order by a.id + 0
+for update;
+with cancelled as (
+  update millrace.attempts a
+  set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
+    deadline_at = null, late_at = null,
+    error = '{"code": "cancelled", "message": "cancelled"}'
+  from millrace.runs r
+  where a.run_id = any (p_run_ids) and r.id = a.run_id
     and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
-    and a.state = 'queued'
-  order by a.id + 0
-  for update;
-  with cancelled as (
-    update millrace.attempts a
-    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
-      deadline_at = null, late_at = null,
-      error = '{"code": "cancelled", "message": "cancelled"}'
-    from millrace.runs r
-    where a.run_id = any (p_run_ids) and r.id = a.run_id
-      and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
-      and a.state < 'completed'
-    returning a.stage_id, millrace.change_of(r.entity_id, 'failed', a.job_id,
-      p_error => 'cancelled', p_retry_count => a.retry_count,
-      p_started_at => a.started_at) as change
-  )
-  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
-  from cancelled c;
-  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
-  perform millrace.note_pulses('unstarted', array(
-    select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
-  perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'cancelled');
-  return v_cancelled;
-end
+    and a.state < 'completed'
+  returning a.stage_id, millrace.change_of(r.entity_id, 'failed', a.job_id,
+    p_error => 'cancelled', p_retry_count => a.retry_count,
+    p_started_at => a.started_at) as change
+)
+select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
+from cancelled c;
+perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
+perform millrace.note_pulses('unstarted', array(
+  select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
+perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'cancelled');
+return v_cancelled;
 $$;
 
 -- Has the parents of children that did not just end count their children anew.
@@ -233,14 +228,13 @@ declare
   -- A user's trigger on what was cancelled before may have ended some.
   v_runs bigint[] := millrace.running_of(p_run_ids);
   v_cancelled millrace.cancelled[];
-begin
-  if v_runs <> '{}' then
-    perform millrace.end_runs(v_runs, 'cancelled');
-    v_cancelled := millrace.cancel_attempts(v_runs, null);
-    perform millrace.project_cancelled(v_cancelled) where p_is_projected;
-  end if;
-  return cardinality(v_runs);
-end
+
+if v_runs <> '{}' then
+  perform millrace.end_runs(v_runs, 'cancelled');
+  v_cancelled := millrace.cancel_attempts(v_runs, null);
+  perform millrace.project_cancelled(v_cancelled) where p_is_projected;
+end if;
+return cardinality(v_runs);
 $$;
 
 -- Deletes locked runs with all that hangs on them.
@@ -248,22 +242,21 @@ create function millrace.delete_runs(p_run_ids bigint[], p_too_old boolean defau
 as $$
 declare
   v_finished int[];
-begin
-  -- by key
-  perform from millrace.attempts a
+
+-- by key
+perform from millrace.attempts a
+where a.run_id = any (p_run_ids)
+order by a.id + 0
+for update;
+perform millrace.hook_before_deletion(p_run_ids, p_too_old);
+with gone as (
+  delete from millrace.attempts a
   where a.run_id = any (p_run_ids)
-  order by a.id + 0
-  for update;
-  perform millrace.hook_before_deletion(p_run_ids, p_too_old);
-  with gone as (
-    delete from millrace.attempts a
-    where a.run_id = any (p_run_ids)
-    returning a.stage_id, a.state
-  )
-  select array_agg(g.stage_id) into v_finished
-  from gone g
-  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
-  perform millrace.note_pulses('removed', v_finished);
-  delete from millrace.runs r where r.id = any (p_run_ids);
-end
+  returning a.stage_id, a.state
+)
+select array_agg(g.stage_id) into v_finished
+from gone g
+where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+perform millrace.note_pulses('removed', v_finished);
+delete from millrace.runs r where r.id = any (p_run_ids);
 $$;

@@ -19,30 +19,29 @@ returns int[]
 as $$
 declare
   v_skipped int[];
-begin
-  with skipped as (
-    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-    select r.id, vs.stage_id, coalesce(h.number, 0) + 1, 'skipped', v_now, v_now,
-      case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
-          and not p_why ? 'ended'
-        then p_why || '{"dependents": true}' else p_why end
-    from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id and vs.stage_id = any (p_stage_ids)
-    cross join lateral (
-      select max(a.number) as number,
-        bool_or(a.state in ('completed', 'skipped') and not a.superseded) as is_done
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = vs.stage_id) h
-    where r.id = any (p_run_ids)
-      and h.is_done is not true
-    order by r.id, vs.position
-    returning stage_id
-  )
-  select array_agg(k.stage_id) into v_skipped from skipped k;
-  perform millrace.note_pulses('skipped', v_skipped);
-  return array(select distinct s from unnest(v_skipped) s order by s);
-end
+
+with skipped as (
+  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+  select r.id, vs.stage_id, coalesce(h.number, 0) + 1, 'skipped', v_now, v_now,
+    case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
+        and not p_why ? 'ended'
+      then p_why || '{"dependents": true}' else p_why end
+  from millrace.runs r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and vs.stage_id = any (p_stage_ids)
+  cross join lateral (
+    select max(a.number) as number,
+      bool_or(a.state in ('completed', 'skipped') and not a.superseded) as is_done
+    from millrace.attempts a
+    where a.run_id = r.id and a.stage_id = vs.stage_id) h
+  where r.id = any (p_run_ids)
+    and h.is_done is not true
+  order by r.id, vs.position
+  returning stage_id
+)
+select array_agg(k.stage_id) into v_skipped from skipped k;
+perform millrace.note_pulses('skipped', v_skipped);
+return array(select distinct s from unnest(v_skipped) s order by s);
 $$;
 
 -- Picks the running runs in which a stage is in a state.
@@ -73,15 +72,14 @@ as $$
 declare
   v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');
   v_wake int[];
-begin
-  v_wake := millrace.hook_advance(p_stage_id, v_runs, true);
-  perform millrace.finish_runs(p_stage_id, v_runs);
-  perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
-  from millrace.runs r
-  where r.id = any (v_runs) and r.status = 'completed'
-  group by r.pipeline_id;
-  return v_wake;
-end
+
+v_wake := millrace.hook_advance(p_stage_id, v_runs, true);
+perform millrace.finish_runs(p_stage_id, v_runs);
+perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
+from millrace.runs r
+where r.id = any (v_runs) and r.status = 'completed'
+group by r.pipeline_id;
+return v_wake;
 $$;
 
 -- Follows a failure for good with a skip, unless a user's trigger has started the stage over.
@@ -90,17 +88,16 @@ returns int[]
 as $$
 declare
   v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'failed');
-begin
-  perform millrace.add_skipped(array[p_stage_id], v_runs,
-    '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
-  -- by key
-  update millrace.attempts a
-  set parent_id = (
-    select o.id
-    from millrace.attempts o
-    where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
-  where a.run_id = any (v_runs) and a.stage_id = p_stage_id and a.state = 'skipped'
-    and not a.superseded;
-  return millrace.continue_after_skip(p_stage_id, v_runs);
-end
+
+perform millrace.add_skipped(array[p_stage_id], v_runs,
+  '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
+-- by key
+update millrace.attempts a
+set parent_id = (
+  select o.id
+  from millrace.attempts o
+  where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
+where a.run_id = any (v_runs) and a.stage_id = p_stage_id and a.state = 'skipped'
+  and not a.superseded;
+return millrace.continue_after_skip(p_stage_id, v_runs);
 $$;

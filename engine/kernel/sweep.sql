@@ -50,41 +50,40 @@ declare
   c_most constant int := 250;
   v_id bigint;
   v_context text;
+
+-- Gates with limits may pass rows, since nobody keeps this transaction open.
+perform set_config('millrace.commits_soon', 'on', true);
+select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
+if not found then
+  return;
+end if;
+done := 0;
 begin
-  -- Gates with limits may pass rows, since nobody keeps this transaction open.
-  perform set_config('millrace.commits_soon', 'on', true);
-  select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
-  if not found then
-    return;
-  end if;
-  done := 0;
-  begin
-    case part
-      when 'leases', 'deadlines' then
-        done := millrace.sweep_overdue(part, v_id::int, c_most);
-      when 'woken' then
-        more := false;
-        done := millrace.wake(array(
-          select s.id
-          from millrace.stages s
-          where s.pipeline_id = v_id and s.enabled and s.kind <> 'gate'
-            and not s.bypassed
-            and millrace.has_ready_work(s.id)));
-      else
-        select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
-    end case;
-    more := coalesce(more, done >= c_most);
-  exception
-    when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-          format('The sweep failed at %s: %s', name, sqlerrm)) then
-        raise;
-      end if;
-      done := 0;
+  case part
+    when 'leases', 'deadlines' then
+      done := millrace.sweep_overdue(part, v_id::int, c_most);
+    when 'woken' then
       more := false;
-  end;
-end
+      done := millrace.wake(array(
+        select s.id
+        from millrace.stages s
+        where s.pipeline_id = v_id and s.enabled and s.kind <> 'gate'
+          and not s.bypassed
+          and millrace.has_ready_work(s.id)));
+    else
+      select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
+  end case;
+  more := coalesce(more, done >= c_most);
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        format('The sweep failed at %s: %s', name, sqlerrm)) then
+      raise;
+    end if;
+    done := 0;
+    more := false;
+end;
 $$;
 
 -- Fails a pipeline's started attempts whose lease expired (leases), or its waiting ones whose
@@ -103,86 +102,85 @@ declare
   v_done record;
   v_refused bigint[];
   v_failed int := 0;
-begin
-  loop
-    select array_agg(d.id order by d.at, d.id) as ids, max(d.at) as last_at into v_page
-    from (
-      (select a.id, v_last_at as at
-       from millrace.claims c
-       cross join lateral (
-         select t.id, t.stage_id
-         from millrace.attempts t
-         where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-         offset 0) a
-       where p_part = 'leases' and c.expires_at <= v_now
-         and a.stage_id = any (v_stages) and a.id > v_last_id
-       order by a.id
-       limit p_limit)
-      union all
-      (select a.id, a.deadline_at
-       from millrace.attempts a
-       where p_part = 'deadlines' and a.deadline_at <= v_now
-         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
-         and a.stage_id = any (v_stages)
-       order by a.deadline_at, a.id
-       limit p_limit)) d;
-    exit when v_page.ids is null;
-    v_last_at := v_page.last_at;
-    v_last_id := v_page.ids[cardinality(v_page.ids)];
-    v_locked := millrace.lock_attempts(v_page.ids);
-    -- Read again under their locks, since a worker may be renewing.
-    v_tokens := array(
-      select c.token
-      from millrace.claims c
-      where p_part = 'leases' and c.expires_at <= (select millrace.now())
-      for update skip locked);
-    v_done := millrace.apply_outcomes_guarded(array(
-      select millrace.work_on(a, r.entity_id, 'failed', p_error => case
-          when p_part = 'deadlines' then jsonb_build_object('code', 'deadline',
-            'permanent', a.service in ('children', 'decision'), 'message', case a.service
-              when 'children' then 'the children did not end before the deadline'
-              when 'decision' then 'nobody decided before the deadline'
-              else 'the external job did not end before its deadline' end)
-          -- An isolate that worked on nothing else tells whose doing it was.
-          when a.lost_alone and (
-              1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
-              or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
-            then jsonb_build_object('code', 'resource_limit',
-            'message', 'its function ended without a word while it ran this row alone, a second '
-              'time: the row takes more CPU or memory than the platform allows')
-          else jsonb_build_object('code', 'lost_lease',
-            'message', 'the worker ended without a word and its lease expired') end)
-      from millrace.attempts a
-      join millrace.runs r on r.id = a.run_id
-      left join millrace.claims c on c.token = a.token
-      where a.id = any (v_locked) and case p_part
-          when 'leases' then a.state = 'started' and c.token = any (v_tokens)
-          else a.state = 'waiting' and a.deadline_at <= v_now end
-      order by a.id));
-    perform millrace.hook_hosts_lost(l.stage_id, l.hosts)
-    from (
-      select i.stage_id, array_agg(distinct c.host) as hosts
-      from unnest(v_done.items) i
-      join millrace.claims c on c.token = i.token and c.token = any (v_tokens) and not c.isolated
-      where i.verdict is distinct from 'busy'
-      group by i.stage_id
-      order by i.stage_id) l;
-    perform millrace.wake(v_done.ready);
-    v_refused := array(
-      select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-    -- An attempt that is busy is tried again in a minute.
-    update millrace.attempts a
-    set deadline_at = v_now + interval '1 minute'
-    where a.id in (
-      select o.id
-      from millrace.attempts o
-      where o.id = any (v_refused) and o.state = 'waiting'
-      for update skip locked);
-    v_failed := v_failed + cardinality(v_done.items) - cardinality(v_refused);
-    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
-  end loop;
-  return v_failed;
-end
+
+loop
+  select array_agg(d.id order by d.at, d.id) as ids, max(d.at) as last_at into v_page
+  from (
+    (select a.id, v_last_at as at
+     from millrace.claims c
+     cross join lateral (
+       select t.id, t.stage_id
+       from millrace.attempts t
+       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+       offset 0) a
+     where p_part = 'leases' and c.expires_at <= v_now
+       and a.stage_id = any (v_stages) and a.id > v_last_id
+     order by a.id
+     limit p_limit)
+    union all
+    (select a.id, a.deadline_at
+     from millrace.attempts a
+     where p_part = 'deadlines' and a.deadline_at <= v_now
+       and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+       and a.stage_id = any (v_stages)
+     order by a.deadline_at, a.id
+     limit p_limit)) d;
+  exit when v_page.ids is null;
+  v_last_at := v_page.last_at;
+  v_last_id := v_page.ids[cardinality(v_page.ids)];
+  v_locked := millrace.lock_attempts(v_page.ids);
+  -- Read again under their locks, since a worker may be renewing.
+  v_tokens := array(
+    select c.token
+    from millrace.claims c
+    where p_part = 'leases' and c.expires_at <= (select millrace.now())
+    for update skip locked);
+  v_done := millrace.apply_outcomes_guarded(array(
+    select millrace.work_on(a, r.entity_id, 'failed', p_error => case
+        when p_part = 'deadlines' then jsonb_build_object('code', 'deadline',
+          'permanent', a.service in ('children', 'decision'), 'message', case a.service
+            when 'children' then 'the children did not end before the deadline'
+            when 'decision' then 'nobody decided before the deadline'
+            else 'the external job did not end before its deadline' end)
+        -- An isolate that worked on nothing else tells whose doing it was.
+        when a.lost_alone and (
+            1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
+            or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
+          then jsonb_build_object('code', 'resource_limit',
+          'message', 'its function ended without a word while it ran this row alone, a second '
+            'time: the row takes more CPU or memory than the platform allows')
+        else jsonb_build_object('code', 'lost_lease',
+          'message', 'the worker ended without a word and its lease expired') end)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    left join millrace.claims c on c.token = a.token
+    where a.id = any (v_locked) and case p_part
+        when 'leases' then a.state = 'started' and c.token = any (v_tokens)
+        else a.state = 'waiting' and a.deadline_at <= v_now end
+    order by a.id));
+  perform millrace.hook_hosts_lost(l.stage_id, l.hosts)
+  from (
+    select i.stage_id, array_agg(distinct c.host) as hosts
+    from unnest(v_done.items) i
+    join millrace.claims c on c.token = i.token and c.token = any (v_tokens) and not c.isolated
+    where i.verdict is distinct from 'busy'
+    group by i.stage_id
+    order by i.stage_id) l;
+  perform millrace.wake(v_done.ready);
+  v_refused := array(
+    select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+  -- An attempt that is busy is tried again in a minute.
+  update millrace.attempts a
+  set deadline_at = v_now + interval '1 minute'
+  where a.id in (
+    select o.id
+    from millrace.attempts o
+    where o.id = any (v_refused) and o.state = 'waiting'
+    for update skip locked);
+  v_failed := v_failed + cardinality(v_done.items) - cardinality(v_refused);
+  exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
+end loop;
+return v_failed;
 $$;
 
 -- Makes good what got lost, and starts what is due. Harmless at any time. Ends after some 250 rows,
@@ -194,22 +192,21 @@ declare
     "alerts": 0, "resolved": 0, "pulses": 0, "due": 0, "bulks": 0}';
   v_done text[] := '{}';
   v_portion record;
-begin
-  loop
-    v_portion := millrace.sweep_portion(v_done);
-    exit when v_portion.name is null;
-    if v_portion.done > 0 then
-      v_counts := v_counts || jsonb_build_object(v_portion.part,
-        coalesce((v_counts ->> v_portion.part)::int, 0) + v_portion.done);
-    end if;
-    if v_portion.more then
-      return v_counts || '{"more": true}';
-    end if;
-    v_done := v_done || v_portion.name;
-  end loop;
-  perform millrace.note_sweep();
-  return v_counts;
-end
+
+loop
+  v_portion := millrace.sweep_portion(v_done);
+  exit when v_portion.name is null;
+  if v_portion.done > 0 then
+    v_counts := v_counts || jsonb_build_object(v_portion.part,
+      coalesce((v_counts ->> v_portion.part)::int, 0) + v_portion.done);
+  end if;
+  if v_portion.more then
+    return v_counts || '{"more": true}';
+  end if;
+  v_done := v_done || v_portion.name;
+end loop;
+perform millrace.note_sweep();
+return v_counts;
 $$;
 
 -- Does the next portion of a whole sweep. pg_cron's job calls it until it returns null, and commits
@@ -222,16 +219,15 @@ declare
     jsonb_build_object('until', clock_timestamp() + interval '50 seconds', 'done', '[]'::jsonb));
   v_done text[] := array(select jsonb_array_elements_text(v_state -> 'done'));
   v_portion record := millrace.sweep_portion(v_done);
-begin
-  if v_portion.name is null then
-    perform millrace.note_sweep();
-    return null;
-  -- Once the time is over each part that is left has a portion, or the last ones would starve.
-  elsif v_portion.more and clock_timestamp() < (v_state ->> 'until')::timestamptz then
-    return v_state;
-  end if;
-  return jsonb_insert(v_state, '{done,-1}', to_jsonb(v_portion.name), true);
-end
+
+if v_portion.name is null then
+  perform millrace.note_sweep();
+  return null;
+-- Once the time is over each part that is left has a portion, or the last ones would starve.
+elsif v_portion.more and clock_timestamp() < (v_state ->> 'until')::timestamptz then
+  return v_state;
+end if;
+return jsonb_insert(v_state, '{done,-1}', to_jsonb(v_portion.name), true);
 $$;
 
 -- Notes that a sweep has ended, in a form that no DateStyle changes.

@@ -5,22 +5,21 @@ create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
 declare
   v_changes millrace.change[];
-begin
-  with waiting as (
-    update millrace.attempts a
-    set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id,
-      deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'),
-      poll_at = v_now + s.poll_every
-    from unnest(p_items) i, millrace.stages s
-    where a.id = any (array[i.attempt_id]) and a.state = i.was and s.id = p_stage_id
-    returning i.entity_id, a.job_id, a.retry_count, a.started_at
-  )
-  select array_agg(millrace.change_of(w.entity_id, 'started', w.job_id,
-    p_retry_count => w.retry_count, p_started_at => w.started_at))
-  into v_changes
-  from waiting w;
-  perform millrace.project(p_stage_id, v_changes);
-end
+
+with waiting as (
+  update millrace.attempts a
+  set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id,
+    deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'),
+    poll_at = v_now + s.poll_every
+  from unnest(p_items) i, millrace.stages s
+  where a.id = any (array[i.attempt_id]) and a.state = i.was and s.id = p_stage_id
+  returning i.entity_id, a.job_id, a.retry_count, a.started_at
+)
+select array_agg(millrace.change_of(w.entity_id, 'started', w.job_id,
+  p_retry_count => w.retry_count, p_started_at => w.started_at))
+into v_changes
+from waiting w;
+perform millrace.project(p_stage_id, v_changes);
 $$;
 
 -- Adds attempts of a stage that wait for what the engine does itself; p_job_id: else their own id.
@@ -57,37 +56,36 @@ declare
   v_changes millrace.change[];
   v_grouped bigint[];
   v_tired millrace.work[];
-begin
-  with released as (
-    update millrace.attempts a
-    set state = 'queued', token = null, started_at = null, queue_at = v_now,
-      isolated = a.isolated or i.error is not null,
-      releases = a.releases + (i.error is null)::int
-    from unnest(p_items) i
-    where a.id = any (array[i.attempt_id])
-      and a.state = i.was
-      and case when i.error is null then a.releases < 2 else not a.isolated end
-    returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
-  )
-  select array_agg(millrace.change_of(
-      r.entity_id, 'queued', p_retry_count => r.retry_count)),
-    array_agg(r.run_id) filter (where r.concurrency_group is not null)
-  into v_changes, v_grouped
-  from released r;
-  if v_grouped is not null then
-    perform millrace.assign_groups(p_stage_id, v_grouped);
-  end if;
-  perform millrace.project(p_stage_id, v_changes);
-  v_tired := array(
-    select jsonb_populate_record(i, jsonb_build_object('outcome', 'failed', 'result', null,
-      'service', null, 'job_id', null, 'error', coalesce(i.error, '{"code": "released",
-        "message": "released by three workers in a row without a result"}')))
-    from unnest(p_items) i
-    join millrace.attempts a on a.id = any (array[i.attempt_id])
-    where a.state = 'started');
-  if cardinality(v_tired) > 0 then
-    perform millrace.fail(p_stage_id, v_tired);
-  end if;
-  return array[p_stage_id];
-end
+
+with released as (
+  update millrace.attempts a
+  set state = 'queued', token = null, started_at = null, queue_at = v_now,
+    isolated = a.isolated or i.error is not null,
+    releases = a.releases + (i.error is null)::int
+  from unnest(p_items) i
+  where a.id = any (array[i.attempt_id])
+    and a.state = i.was
+    and case when i.error is null then a.releases < 2 else not a.isolated end
+  returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
+)
+select array_agg(millrace.change_of(
+    r.entity_id, 'queued', p_retry_count => r.retry_count)),
+  array_agg(r.run_id) filter (where r.concurrency_group is not null)
+into v_changes, v_grouped
+from released r;
+if v_grouped is not null then
+  perform millrace.assign_groups(p_stage_id, v_grouped);
+end if;
+perform millrace.project(p_stage_id, v_changes);
+v_tired := array(
+  select jsonb_populate_record(i, jsonb_build_object('outcome', 'failed', 'result', null,
+    'service', null, 'job_id', null, 'error', coalesce(i.error, '{"code": "released",
+      "message": "released by three workers in a row without a result"}')))
+  from unnest(p_items) i
+  join millrace.attempts a on a.id = any (array[i.attempt_id])
+  where a.state = 'started');
+if cardinality(v_tired) > 0 then
+  perform millrace.fail(p_stage_id, v_tired);
+end if;
+return array[p_stage_id];
 $$;

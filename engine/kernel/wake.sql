@@ -20,43 +20,42 @@ declare
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
   v_at_workers int[];
-begin
-  perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id)
-  from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
-  select coalesce(array_agg(s.id) filter (where s.host is null), '{}'),
-    array_agg(s.id) filter (where s.host = 'worker')
-  into v_wakes, v_at_workers
+
+perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id)
+from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
+select coalesce(array_agg(s.id) filter (where s.host is null), '{}'),
+  array_agg(s.id) filter (where s.host = 'worker')
+into v_wakes, v_at_workers
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
+  and s.kind <> 'gate'
+  and (not v_look or (
+    (s.id is not distinct from p_scaling_out or not exists (
+      select from millrace.workers w
+      where w.stage_id = s.id and w.working and w.left_at is null
+        and w.heartbeat_at > v_since))
+    and not exists (
+      select from millrace.wake_ups r
+      where r.stage_id = s.id
+        and r.woken_at > v_now - interval '2 seconds')
+    -- A stage at its limits is woken when a slot is freed, or by the sweep.
+    and (s.limits is null or millrace.hook_has_room(s))));
+if cardinality(v_wakes || v_at_workers) > 0 then
+  insert into millrace.wake_ups (stage_id, woken_at)
+  select r, v_now
+  from unnest(v_wakes || v_at_workers) r
+  order by r;
+end if;
+-- Functions know no address but the project's, so the database wakes workers itself.
+if v_at_workers is not null then
+  perform millrace.post(s.function_name,
+    jsonb_build_object('pipeline', p.name, 'stage', s.name), s.seen ->> 'url')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
-    and s.kind <> 'gate'
-    and (not v_look or (
-      (s.id is not distinct from p_scaling_out or not exists (
-        select from millrace.workers w
-        where w.stage_id = s.id and w.working and w.left_at is null
-          and w.heartbeat_at > v_since))
-      and not exists (
-        select from millrace.wake_ups r
-        where r.stage_id = s.id
-          and r.woken_at > v_now - interval '2 seconds')
-      -- A stage at its limits is woken when a slot is freed, or by the sweep.
-      and (s.limits is null or millrace.hook_has_room(s))));
-  if cardinality(v_wakes || v_at_workers) > 0 then
-    insert into millrace.wake_ups (stage_id, woken_at)
-    select r, v_now
-    from unnest(v_wakes || v_at_workers) r
-    order by r;
-  end if;
-  -- Functions know no address but the project's, so the database wakes workers itself.
-  if v_at_workers is not null then
-    perform millrace.post(s.function_name,
-      jsonb_build_object('pipeline', p.name, 'stage', s.name), s.seen ->> 'url')
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (v_at_workers) and s.seen ? 'url';
-  end if;
-  return v_wakes;
-end
+  where s.id = any (v_at_workers) and s.seen ? 'url';
+end if;
+return v_wakes;
 $$;
 
 -- Lists stages as the functions read a wake-up.
@@ -80,14 +79,13 @@ declare
     when p_noted then p_stage_ids
     else millrace.stages_to_wake(p_stage_ids)
   end;
-begin
-  return (
-    select count(*) filter (where millrace.post(
-      s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (v_wakes) and s.kind <> 'gate');
-end
+
+return (
+  select count(*) filter (where millrace.post(
+    s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = any (v_wakes) and s.kind <> 'gate');
 $$;
 
 -- Wakes stages for a worker that could not deliver their wake-ups, which are noted already.
@@ -148,11 +146,10 @@ as $$
 declare
   v_wake_secret text := millrace.setting('wake_secret');
   v_secret_key text;
-begin
-  if v_wake_secret is not null then
-    return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
-  end if;
-  v_secret_key := millrace.setting('secret_key');
-  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
-end
+
+if v_wake_secret is not null then
+  return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
+end if;
+v_secret_key := millrace.setting('secret_key');
+return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
 $$;

@@ -16,44 +16,43 @@ as $$
 declare
   v_stage millrace.stages;
   v_worker millrace.workers;
-begin
-  if p_worker is null or p_host is null or p_seq is null
-    or p_limit is null or p_limit not between 0 and 1000 then
-    raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
-      'p_limit is %', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
-        'a sequence number from 1, and the number of attempts to claim.';
+
+if p_worker is null or p_host is null or p_seq is null
+  or p_limit is null or p_limit not between 0 and 1000 then
+  raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
+    'p_limit is %', coalesce(p_limit::text, 'null')
+    using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
+      'a sequence number from 1, and the number of attempts to claim.';
+end if;
+-- By turns, so that two never become the last one of the maximum. A first try of this call may
+-- have signed it on, and somebody have paused the stage, so the looks come after.
+if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
+  perform pg_advisory_xact_lock(
+    hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
+end if;
+v_stage := millrace.stage_named(p_pipeline, p_stage);
+select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+if v_worker.id is null then
+  -- Its arrival answers every wake-up so far, even when it is sent home.
+  delete from millrace.wake_ups r
+  where r.id in (
+    select u.id from millrace.wake_ups u
+    where u.stage_id = v_stage.id for update skip locked);
+  if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
+    return millrace.claim_answer(millrace.call_of(null, v_stage), 'refused',
+      format('the stage has its maximum of live workers, %s', v_stage.max_workers),
+      '[]', '{}', null);
   end if;
-  -- By turns, so that two never become the last one of the maximum. A first try of this call may
-  -- have signed it on, and somebody have paused the stage, so the looks come after.
-  if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
-    perform pg_advisory_xact_lock(
-      hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
-  end if;
-  v_stage := millrace.stage_named(p_pipeline, p_stage);
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  if v_worker.id is null then
-    -- Its arrival answers every wake-up so far, even when it is sent home.
-    delete from millrace.wake_ups r
-    where r.id in (
-      select u.id from millrace.wake_ups u
-      where u.stage_id = v_stage.id for update skip locked);
-    if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
-      return millrace.claim_answer(millrace.call_of(null, v_stage), 'refused',
-        format('the stage has its maximum of live workers, %s', v_stage.max_workers),
-        '[]', '{}', null);
-    end if;
-    insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
-    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
-    returning * into v_worker;
-  end if;
-  if v_worker.stage_id <> v_stage.id then
-    raise exception 'worker % signed on for another stage', p_worker
-      using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
-  end if;
-  return millrace.claim_next(
-    millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
-end
+  insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
+  values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
+  returning * into v_worker;
+end if;
+if v_worker.stage_id <> v_stage.id then
+  raise exception 'worker % signed on for another stage', p_worker
+    using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
+end if;
+return millrace.claim_next(
+  millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
 $$;
 
 -- Records the outcomes of a worker's attempts and claims the next p_limit. With p_goodbye it signs
@@ -69,35 +68,34 @@ declare
   v_items millrace.work[];
   v_done record;
   v_dropped boolean;
-begin
-  -- Gates with limits may pass rows, since nobody keeps this transaction open.
-  perform set_config('millrace.commits_soon', 'on', true);
-  if p_limit is null or p_limit not between 0 and 1000 then
-    raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002',
-        hint = 'Send the number of attempts to claim next, 0 for none.';
-  end if;
-  select w.* into v_worker from millrace.workers w
-  where w.id = p_worker for update;
-  if not found then
-    raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
-      using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
-  end if;
-  v_items := millrace.parse_items(p_items, 'attempt');
-  v_done := millrace.record_items(v_items);
-  v_worker.in_work := case
-    when v_done.uniform then greatest(0, v_worker.in_work - cardinality(v_items))
-    else cardinality(millrace.attempts_in_work(p_worker))
-  end;
-  select s.* into v_stage from millrace.stages s where s.id = v_worker.stage_id;
-  if v_stage.kind in ('agent', 'map') then
-    perform millrace.hook_reported(v_stage, v_done.verdicts);
-  end if;
-  v_dropped := millrace.drop_claims(p_worker,
-    case when v_done.uniform then v_items[1].token end, cardinality(v_items));
-  return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
-    v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
-end
+
+-- Gates with limits may pass rows, since nobody keeps this transaction open.
+perform set_config('millrace.commits_soon', 'on', true);
+if p_limit is null or p_limit not between 0 and 1000 then
+  raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
+    using errcode = 'MR002',
+      hint = 'Send the number of attempts to claim next, 0 for none.';
+end if;
+select w.* into v_worker from millrace.workers w
+where w.id = p_worker for update;
+if not found then
+  raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
+    using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
+end if;
+v_items := millrace.parse_items(p_items, 'attempt');
+v_done := millrace.record_items(v_items);
+v_worker.in_work := case
+  when v_done.uniform then greatest(0, v_worker.in_work - cardinality(v_items))
+  else cardinality(millrace.attempts_in_work(p_worker))
+end;
+select s.* into v_stage from millrace.stages s where s.id = v_worker.stage_id;
+if v_stage.kind in ('agent', 'map') then
+  perform millrace.hook_reported(v_stage, v_done.verdicts);
+end if;
+v_dropped := millrace.drop_claims(p_worker,
+  case when v_done.uniform then v_items[1].token end, cardinality(v_items));
+return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
+  v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 $$;
 
 -- Repeats the answer to a worker's last call, with rather a wake-up too many. Releases what has no
@@ -110,24 +108,23 @@ declare
   v_items millrace.claimed[] := millrace.claimed_items(v_worker.last_token, (
     select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token));
   v_filled record;
-begin
-  v_filled := millrace.fill_batch(v_stage, v_worker.last_token, v_items,
-    array(select i.entity_id from unnest(v_items) i),
-    millrace.batch_bytes());
-  if v_filled.kept < cardinality(v_items) then
-    perform millrace.record_items(millrace.parse_items((
-      select json_agg(json_build_object(
-        'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
-      from unnest(v_filled.p_items[v_filled.kept + 1:]) i), 'attempt'));
-  end if;
-  update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
-  return millrace.claim_answer(p_call,
-    case when v_filled.kept = 0 then 'empty' else 'working' end,
-    'repeated answer', v_filled.batch, array(
-      select distinct f.stage_id
-      from millrace.version_stages f
-      where v_stage.id = any (f.needs) and millrace.has_ready_work(f.stage_id)), p_verdicts);
-end
+
+v_filled := millrace.fill_batch(v_stage, v_worker.last_token, v_items,
+  array(select i.entity_id from unnest(v_items) i),
+  millrace.batch_bytes());
+if v_filled.kept < cardinality(v_items) then
+  perform millrace.record_items(millrace.parse_items((
+    select json_agg(json_build_object(
+      'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
+    from unnest(v_filled.p_items[v_filled.kept + 1:]) i), 'attempt'));
+end if;
+update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
+return millrace.claim_answer(p_call,
+  case when v_filled.kept = 0 then 'empty' else 'working' end,
+  'repeated answer', v_filled.batch, array(
+    select distinct f.stage_id
+    from millrace.version_stages f
+    where v_stage.id = any (f.needs) and millrace.has_ready_work(f.stage_id)), p_verdicts);
 $$;
 
 -- Claims for a worker's next call, shows that, remembers it for a repeat, and scales out. A worker
@@ -147,52 +144,51 @@ declare
   v_cut boolean := false;
   v_left boolean;
   v_wake int[] := array_remove(p_ready, v_stage.id);
-begin
-  if p_seq is not distinct from v_worker.last_seq then
-    return millrace.answer_again(p_call, p_verdicts);
-  elsif p_seq is distinct from v_worker.last_seq + 1 then
-    raise exception 'p_seq is %, but the last call of this worker was %',
-      coalesce(p_seq::text, 'null'), v_worker.last_seq
-      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
-        'repeat a number only to repeat a call.';
-  end if;
-  v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
-  if v_claim.token is not null then
-    v_out := millrace.hand_out(p_call, v_claim.token, v_claim.items, v_claim.entity_ids);
-    v_batch := v_out.batch;
-    v_kept := v_out.kept;
-    v_cut := v_out.cut;
-    -- The rows of all are gone.
-    v_claim.token := case when v_kept > 0 then v_claim.token end;
-  end if;
-  -- A full claim has more behind it. An isolated attempt fills its host.
-  if (case
-      when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
-      when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
-        then millrace.may_scale_out(v_stage)
-    end) then
-    v_wake := v_wake || v_stage.id;
-  end if;
-  if cardinality(v_wake) > 0 then
-    v_wake := millrace.stages_to_wake(
-      v_wake, case when v_worker.left_at is null then v_stage.id end);
-  end if;
-  -- After the wake-ups: who holds a stage's lock to leave waits for no other's.
-  v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
-    and not millrace.must_stay(v_worker);
-  update millrace.workers w
-  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
-    left_at = case when v_left then millrace.now() else w.left_at end,
-    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
-    in_work = v_worker.in_work + v_kept, taken = w.taken + v_kept
-  where w.id = v_worker.id;
-  return millrace.claim_answer(p_call,
-    case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
-      else 'working' end,
-    case when v_stage.bypassed then 'the stage is bypassed'
-      when not p_call.open then 'the stage or its pipeline is switched off' end,
-    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
-end
+
+if p_seq is not distinct from v_worker.last_seq then
+  return millrace.answer_again(p_call, p_verdicts);
+elsif p_seq is distinct from v_worker.last_seq + 1 then
+  raise exception 'p_seq is %, but the last call of this worker was %',
+    coalesce(p_seq::text, 'null'), v_worker.last_seq
+    using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+      'repeat a number only to repeat a call.';
+end if;
+v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
+if v_claim.token is not null then
+  v_out := millrace.hand_out(p_call, v_claim.token, v_claim.items, v_claim.entity_ids);
+  v_batch := v_out.batch;
+  v_kept := v_out.kept;
+  v_cut := v_out.cut;
+  -- The rows of all are gone.
+  v_claim.token := case when v_kept > 0 then v_claim.token end;
+end if;
+-- A full claim has more behind it. An isolated attempt fills its host.
+if (case
+    when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
+    when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
+      then millrace.may_scale_out(v_stage)
+  end) then
+  v_wake := v_wake || v_stage.id;
+end if;
+if cardinality(v_wake) > 0 then
+  v_wake := millrace.stages_to_wake(
+    v_wake, case when v_worker.left_at is null then v_stage.id end);
+end if;
+-- After the wake-ups: who holds a stage's lock to leave waits for no other's.
+v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
+  and not millrace.must_stay(v_worker);
+update millrace.workers w
+set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
+  left_at = case when v_left then millrace.now() else w.left_at end,
+  leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
+  in_work = v_worker.in_work + v_kept, taken = w.taken + v_kept
+where w.id = v_worker.id;
+return millrace.claim_answer(p_call,
+  case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
+    else 'working' end,
+  case when v_stage.bypassed then 'the stage is bypassed'
+    when not p_call.open then 'the stage or its pipeline is switched off' end,
+  v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
 $$;
 
 -- Claims as far as limits and quotas allow; the token is null when it got nothing. p_may_wait: the
@@ -208,27 +204,26 @@ declare
   v_limit int := case when p_call.open then p_limit else 0 end;
   v_since timestamptz := millrace.alive_since();
   v_free record;
-begin
-  -- A worker that has left finishes its batch beside its successor, and concurrency may be no
-  -- multiple of a batch.
-  if v_limit > 0 and (v_stage.concurrency is not null or exists (
-      select from millrace.workers w
-      where w.stage_id = v_stage.id and w.working and w.left_at is not null
-        and w.heartbeat_at > v_since)) then
-    v_free := millrace.free_slots(v_stage, p_call.worker, p_may_wait);
-    v_limit := least(v_limit, v_free.slots);
-  end if;
-  if v_limit = 0 and p_limit > 0 and p_call.open then
-    wait_ms := v_free.wait_ms;
-  elsif v_stage.limits is null and not v_stage.has_quota then
-    select c.token, c.entity_ids, c.items, cardinality(c.attempt_ids)
-    into token, entity_ids, items, taken
-    from millrace.claim(v_stage, p_call.worker, v_limit) c;
-  else
-    select c.* into token, entity_ids, items, taken, wait_ms
-    from millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait) c;
-  end if;
-end
+
+-- A worker that has left finishes its batch beside its successor, and concurrency may be no
+-- multiple of a batch.
+if v_limit > 0 and (v_stage.concurrency is not null or exists (
+    select from millrace.workers w
+    where w.stage_id = v_stage.id and w.working and w.left_at is not null
+      and w.heartbeat_at > v_since)) then
+  v_free := millrace.free_slots(v_stage, p_call.worker, p_may_wait);
+  v_limit := least(v_limit, v_free.slots);
+end if;
+if v_limit = 0 and p_limit > 0 and p_call.open then
+  wait_ms := v_free.wait_ms;
+elsif v_stage.limits is null and not v_stage.has_quota then
+  select c.token, c.entity_ids, c.items, cardinality(c.attempt_ids)
+  into token, entity_ids, items, taken
+  from millrace.claim(v_stage, p_call.worker, v_limit) c;
+else
+  select c.* into token, entity_ids, items, taken, wait_ms
+  from millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait) c;
+end if;
 $$;
 
 -- Counts the slots of a stage that a worker may fill now, one claim at a time. wait_ms: slots
@@ -241,30 +236,29 @@ as $$
 declare
   v_since timestamptz := millrace.alive_since();
   v_others record;
-begin
-  if p_worker.left_at is not null then
-    -- An isolated attempt may exceed the slots by one for a moment.
-    slots := 1;
-    return;
-  elsif p_may_wait then
-    perform pg_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id);
-  elsif not pg_try_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id) then
-    -- It holds rows, and so must not wait.
-    slots := 0;
-    wait_ms := 50;
-    return;
-  end if;
-  select coalesce(sum(w.in_work), 0) as in_work, bool_or(w.left_at is not null) as any_leaving
-  into v_others
-  from millrace.workers w
-  where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
-    and w.heartbeat_at > v_since;
-  slots := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
-    - p_worker.in_work - v_others.in_work);
-  if slots = 0 and v_others.any_leaving then
-    wait_ms := 100;
-  end if;
-end
+
+if p_worker.left_at is not null then
+  -- An isolated attempt may exceed the slots by one for a moment.
+  slots := 1;
+  return;
+elsif p_may_wait then
+  perform pg_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id);
+elsif not pg_try_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id) then
+  -- It holds rows, and so must not wait.
+  slots := 0;
+  wait_ms := 50;
+  return;
+end if;
+select coalesce(sum(w.in_work), 0) as in_work, bool_or(w.left_at is not null) as any_leaving
+into v_others
+from millrace.workers w
+where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
+  and w.heartbeat_at > v_since;
+slots := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
+  - p_worker.in_work - v_others.in_work);
+if slots = 0 and v_others.any_leaving then
+  wait_ms := 100;
+end if;
 $$;
 
 -- Builds the batch of a claim and shows it. Attempts without room go back, with their share of the
@@ -279,26 +273,25 @@ declare
   v_ids bigint[];
   v_back bigint[];
   v_is_projected boolean;
-begin
-  select f.* into p_items, p_entity_ids, batch, kept
-  from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
-    millrace.batch_bytes()) f;
-  cut := kept < cardinality(p_items);
-  if cut then
-    v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
-    v_back := array(select i.attempt_id from unnest(p_items[kept + 1:]) i);
-    update millrace.attempts a
-    set state = 'queued', token = null, started_at = null
-    where a.id = any (v_back) and a.token = p_token and a.state = 'started';
-    update millrace.claims c
-    set attempt_ids = v_ids
-    where c.token = p_token;
-    if v_stage.limits is not null then
-      perform millrace.hook_put_back(v_stage, v_ids, v_back);
-    end if;
+
+select f.* into p_items, p_entity_ids, batch, kept
+from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
+  millrace.batch_bytes()) f;
+cut := kept < cardinality(p_items);
+if cut then
+  v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
+  v_back := array(select i.attempt_id from unnest(p_items[kept + 1:]) i);
+  update millrace.attempts a
+  set state = 'queued', token = null, started_at = null
+  where a.id = any (v_back) and a.token = p_token and a.state = 'started';
+  update millrace.claims c
+  set attempt_ids = v_ids
+  where c.token = p_token;
+  if v_stage.limits is not null then
+    perform millrace.hook_put_back(v_stage, v_ids, v_back);
   end if;
-  v_is_projected := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
-end
+end if;
+v_is_projected := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 $$;
 
 -- Builds the answer to claim and complete. p_cut: the batch is full of bytes, and more is due.
@@ -312,31 +305,30 @@ declare
   v_stage millrace.stages := p_call.stage;
   v_wake jsonb := '[]';
   v_collect bigint[] := '{}';
-begin
-  if cardinality(p_wake) > 0 then
-    v_wake := millrace.wake_list(p_wake);
-  end if;
-  if v_stage.kind = 'map' or p_call.is_child then
-    v_collect := millrace.parents_to_collect('{}');
-  end if;
-  return json_build_object(
-    'status', p_status,
-    'reason', p_reason,
-    'lease_ms', (extract(epoch from v_stage.lease) * 1000)::int,
-    'stage', json_build_object(
-      'batch_size', v_stage.batch_size,
-      'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
-      'result_limit_bytes', v_stage.result_limit_bytes,
-      'row_cpu_ms', p_call.row_cpu_ms),
-    'batch', p_batch,
-    'wake', v_wake,
-    'items', p_verdicts,
-    'wait_ms', p_wait_ms,
-    'sweep_due', p_call.sweep_due,
-    'cut', p_cut,
-    'left', p_left,
-    'collect', v_collect);
-end
+
+if cardinality(p_wake) > 0 then
+  v_wake := millrace.wake_list(p_wake);
+end if;
+if v_stage.kind = 'map' or p_call.is_child then
+  v_collect := millrace.parents_to_collect('{}');
+end if;
+return json_build_object(
+  'status', p_status,
+  'reason', p_reason,
+  'lease_ms', (extract(epoch from v_stage.lease) * 1000)::int,
+  'stage', json_build_object(
+    'batch_size', v_stage.batch_size,
+    'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
+    'result_limit_bytes', v_stage.result_limit_bytes,
+    'row_cpu_ms', p_call.row_cpu_ms),
+  'batch', p_batch,
+  'wake', v_wake,
+  'items', p_verdicts,
+  'wait_ms', p_wait_ms,
+  'sweep_due', p_call.sweep_due,
+  'cut', p_cut,
+  'left', p_left,
+  'collect', v_collect);
 $$;
 
 -- Names fan-outs with tallies, but for these.
@@ -359,22 +351,21 @@ returns millrace.call
 as $$
 declare
   v_call millrace.call;
-begin
-  select p_worker as worker, p_stage as stage,
-    p_stage.enabled and p.enabled and p_stage.kind <> 'gate' and not p_stage.bypassed as open,
-    p.is_child,
-    -- As sweep_due() says.
-    coalesce((
-      select o.value::timestamptz <= v_now - interval '1 minute'
-        or o.value::timestamptz >= v_now + interval '1 minute'
-      from millrace.settings o
-      where o.name = 'last_sweep_at'), true) as sweep_due,
-    millrace.hook_row_cpu_ms(p_stage.id) as row_cpu_ms
-  into v_call
-  from millrace.pipelines p
-  where p.id = p_stage.pipeline_id;
-  return v_call;
-end
+
+select p_worker as worker, p_stage as stage,
+  p_stage.enabled and p.enabled and p_stage.kind <> 'gate' and not p_stage.bypassed as open,
+  p.is_child,
+  -- As sweep_due() says.
+  coalesce((
+    select o.value::timestamptz <= v_now - interval '1 minute'
+      or o.value::timestamptz >= v_now + interval '1 minute'
+    from millrace.settings o
+    where o.name = 'last_sweep_at'), true) as sweep_due,
+  millrace.hook_row_cpu_ms(p_stage.id) as row_cpu_ms
+into v_call
+from millrace.pipelines p
+where p.id = p_stage.pipeline_id;
+return v_call;
 $$;
 
 -- Finds the stage with this name; raises MR003 when there is none.
@@ -385,26 +376,25 @@ as $$
 declare
   v_stage millrace.stages;
   v_known text;
-begin
-  select s.* into v_stage
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  where p.name = p_pipeline and s.name = p_stage;
-  if not found then
-    v_known := coalesce((
-      select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000)
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where p.name = p_pipeline), (
-      select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
-      from millrace.pipelines p),
-      'There is no pipeline: run `npx millrace sync` and push the migrations');
-    raise exception 'there is no stage % in a pipeline %',
-      coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = v_known || '.';
-  end if;
-  return v_stage;
-end
+
+select s.* into v_stage
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+where p.name = p_pipeline and s.name = p_stage;
+if not found then
+  v_known := coalesce((
+    select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000)
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where p.name = p_pipeline), (
+    select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
+    from millrace.pipelines p),
+    'There is no pipeline: run `npx millrace sync` and push the migrations');
+  raise exception 'there is no stage % in a pipeline %',
+    coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
+    using errcode = 'MR003', hint = v_known || '.';
+end if;
+return v_stage;
 $$;
 
 -- Renews all leases of a worker, as its heartbeat. "lost" lists those of the attempts named that
@@ -415,21 +405,20 @@ set millrace.plan = by_key
 as $$
 declare
   v_in_work bigint[];
-begin
-  -- First, as in every call of a worker, so that no two wait for each other.
-  perform from millrace.workers w where w.id = p_worker for update;
-  update millrace.claims c
-  set expires_at = v_now + s.lease
-  from millrace.workers w
-  join millrace.stages s on s.id = w.stage_id
-  where w.id = p_worker and c.worker_id = w.id;
-  v_in_work := millrace.attempts_in_work(p_worker);
-  update millrace.workers w
-  set heartbeat_at = v_now, in_work = cardinality(v_in_work)
-  where w.id = p_worker;
-  return jsonb_build_object('renewed', cardinality(v_in_work),
-    'lost', array(select p from unnest(p_attempts) p where p <> all (v_in_work)));
-end
+
+-- First, as in every call of a worker, so that no two wait for each other.
+perform from millrace.workers w where w.id = p_worker for update;
+update millrace.claims c
+set expires_at = v_now + s.lease
+from millrace.workers w
+join millrace.stages s on s.id = w.stage_id
+where w.id = p_worker and c.worker_id = w.id;
+v_in_work := millrace.attempts_in_work(p_worker);
+update millrace.workers w
+set heartbeat_at = v_now, in_work = cardinality(v_in_work)
+where w.id = p_worker;
+return jsonb_build_object('renewed', cardinality(v_in_work),
+  'lost', array(select p from unnest(p_attempts) p where p <> all (v_in_work)));
 $$;
 
 -- Signs a worker off, unless work has come meanwhile: then left is false and it should claim again.
@@ -443,35 +432,34 @@ as $$
 declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
-begin
-  select w.* into v_worker from millrace.workers w
-  where w.id = p_worker for update;
-  if not found or v_worker.left_at is not null then
-    return '{"left": true, "wake": []}';
-  end if;
-  perform millrace.drop_claims(p_worker);
-  if p_row_cpu_ms is not null then
-    perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
-  end if;
-  -- After a third try it leaves all the same: the sweep wakes for ready work.
-  if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
-    update millrace.workers w
-    set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
-    where w.id = p_worker;
-    return '{"left": false, "wake": []}';
-  end if;
+
+select w.* into v_worker from millrace.workers w
+where w.id = p_worker for update;
+if not found or v_worker.left_at is not null then
+  return '{"left": true, "wake": []}';
+end if;
+perform millrace.drop_claims(p_worker);
+if p_row_cpu_ms is not null then
+  perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+end if;
+-- After a third try it leaves all the same: the sweep wakes for ready work.
+if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
   update millrace.workers w
-  set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
+  set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
   where w.id = p_worker;
-  -- Before its successor, lest that be one too many. Where the lock is taken, somebody may be
-  -- relying on this worker: it wakes, to be safe.
-  if p_hand_over and (
-      not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
-      or millrace.has_ready_work(v_worker.stage_id)) then
-    v_wake := millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id]));
-  end if;
-  return jsonb_build_object('left', true, 'wake', v_wake);
-end
+  return '{"left": false, "wake": []}';
+end if;
+update millrace.workers w
+set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
+where w.id = p_worker;
+-- Before its successor, lest that be one too many. Where the lock is taken, somebody may be
+-- relying on this worker: it wakes, to be safe.
+if p_hand_over and (
+    not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
+    or millrace.has_ready_work(v_worker.stage_id)) then
+  v_wake := millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id]));
+end if;
+return jsonb_build_object('left', true, 'wake', v_wake);
 $$;
 
 -- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.

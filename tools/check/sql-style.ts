@@ -10,8 +10,8 @@ const longestFunction = 60;
 /** The bound of a function in which no branch or loop stands within another, so that it reads from top to bottom. */
 const longestStraight = 100;
 const branchesTwice = /^ {3,}end (?:if|loop|case);$/m;
-/** A body without a block of its own, which stands at the margin, and one that does not. */
-const atMargin = /^as \$\w*\$\n(?!(?:declare|begin)\n|#)(?=[a-z-])/m;
+/** A body whose statements stand at the margin, after its declarations and a blank line. */
+const atMargin = /^as \$\w*\$\n(?:declare\n(?: .*\n)+\n|(?!(?:declare|begin)\n|#))(?=[a-z-])/m;
 const branchesTwiceAtMargin = /^ +end (?:if|loop|case);$/m;
 /** Branches and loops of a function over sixty lines: with more of them nobody keeps its cases apart. */
 const mostBranches = 8;
@@ -28,6 +28,8 @@ const comparedWithCall =
   /\b[a-z]\.\w+\)*\s+(?:[<>]=?|<>|=|@>|<@|&&|between)\s+(?:any \()?((?:millrace|public)\.\w+)\(([^()]*)/g;
 const searchPath = 'pg_catalog, pg_temp';
 const isBareBlock = /^as (\$\w*\$)\nbegin\n(?![\s\S]*^exception$)[\s\S]*\nend\n\1/m;
+/** A block after declarations. Within a text of more lines the margin may be a part of the text. */
+const isDeclaringBlock = /^as (\$\w*\$)\ndeclare\n(?: .*\n)+begin\n(?:(?: {2}.*)?\n)+end\n\1/m;
 const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
 /** The SQL of which the build completes the functions' headers. */
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
@@ -169,7 +171,8 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
     if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
     if (isIndented.test(text)) faults.push(`${name} indents a body that declares nothing, which the build does`);
-    if (isBareBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
+    if (isBareBlock.test(text) || isDeclaringBlock.test(text))
+      faults.push(`${name} says begin and end, which the build does`);
     if (/ returns trigger\nsecurity definer$/m.test(text)) faults.push(`${name} says its rights, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);

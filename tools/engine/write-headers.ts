@@ -16,6 +16,8 @@ const body = /^(?:as \$|begin atomic$)/m;
 const opening = /(^as \$\w*\$\n)/m;
 /** A body without a block of its own: a query, or statements of which each ends with a semicolon. */
 const blockless = /^as (?:\$\w*\$)\n(?!(?:declare|begin)\n|#)([\s\S]*)\n\$\w*\$$/m;
+/** A body of declarations, a blank line, and statements at the margin. */
+const declaring = /^(as \$\w*\$\ndeclare\n(?: .*\n)+)\n(?! )([\s\S]*)\n(\$\w*\$)$/m;
 const query = /^(?:\s|--.*\n)*(?:select|with|insert|update|delete)\b[\s\S]*[^;]$/;
 /** Comments, and the texts in a body that may be bodies of other functions. */
 const nested = /--.*|(\$\w+\$)[\s\S]*?\1|'(?:[^']|'')*'/g;
@@ -102,16 +104,25 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
-/** Indents a body that declares nothing, and puts statements in plpgsql between `begin` and `end`. */
+/** Indents the statements of a body, and puts those in plpgsql between `begin` and `end`. */
 function withBlock(statement: Statement): Statement {
   const { text } = statement;
+  if (declaring.test(text)) {
+    const whole = text.replace(
+      declaring,
+      (_, declared: string, written: string, quote: string) => `${declared}begin\n${indented(written)}\nend\n${quote}`,
+    );
+    return { ...statement, text: whole };
+  }
   const [, written] = blockless.exec(text) ?? [];
   if (written === undefined) return statement;
-  const body = written.startsWith(' ') ? written : written.replaceAll(/^(?=.)/gm, '  ');
+  const body = written.startsWith(' ') ? written : indented(written);
   const block = query.test(written) ? body : `begin\n${body}\nend`;
   // With the ends of the lines around it: a hook in which no module has a part has an empty body.
   return { ...statement, text: text.replace(`\n${written}\n`, () => `\n${block}\n`) };
 }
+
+const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
 
 /** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */
 function ofDataApi(statement: Statement): Statement {

@@ -35,56 +35,55 @@ declare
   v_stage_run int;
   v_next_seq int;
   v_added int;
-begin
-  perform from millrace.workers w where w.id = p_worker for update;
-  -- Under this lock a turn is recorded before the attempt's end or not at all.
-  select a.* into v_attempt
-  from millrace.attempts a
-  where a.id = p_attempt
-  for no key update skip locked;
-  if not found and exists (select from millrace.attempts a where a.id = p_attempt) then
-    perform public.millrace_renew(p_worker, '{}');
-    return jsonb_build_object('status', 'busy',
-      'reason', 'another transaction is ending the attempt or has locked it');
-  end if;
-  v_reason := millrace.void_reason(v_attempt, p_token);
-  if v_reason is not null then
-    return jsonb_build_object('status', 'stale', 'reason', v_reason);
-  end if;
-  v_stage_run := v_attempt.number - v_attempt.retry_count;
-  v_next_seq := 1 + coalesce((
-    select max(t.seq)
-    from millrace.turns t
-    where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
-      and t.stage_run = v_stage_run), 0);
-  if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
-    v_fault := format('p_turns[0].seq is %s, but the next turn of this conversation is %s',
-      p_turns #> '{0,seq}', v_next_seq);
-  end if;
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002',
-        hint = 'Send turns {seq, kind, call_id, content, usage}, counted from 1 without a gap; '
-          'let a tool answer with the location of a file in Storage where its output is large.';
-  end if;
-  insert into millrace.turns
-    (run_id, stage_id, stage_run, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select v_attempt.run_id, v_attempt.stage_id, v_stage_run, t.seq, t.kind, t.call_id, t.content,
-    nullif(t.usage, 'null'), v_attempt.id, millrace.now()
-  from jsonb_to_recordset(p_turns)
-    as t(seq numeric, kind text, call_id text, content jsonb, usage jsonb)
-  where t.seq >= v_next_seq;
-  get diagnostics v_added = row_count;
-  v_next_seq := v_next_seq + v_added;
-  -- A row that took a turn does not always outlive its worker.
-  if v_added > 0 and v_attempt.releases > 0 then
-    update millrace.attempts a set releases = 0 where a.id = v_attempt.id;
-  end if;
+
+perform from millrace.workers w where w.id = p_worker for update;
+-- Under this lock a turn is recorded before the attempt's end or not at all.
+select a.* into v_attempt
+from millrace.attempts a
+where a.id = p_attempt
+for no key update skip locked;
+if not found and exists (select from millrace.attempts a where a.id = p_attempt) then
   perform public.millrace_renew(p_worker, '{}');
-  return jsonb_build_object(
-    'status', case when v_added > 0 then 'accepted' else 'duplicate' end,
-    'next_seq', v_next_seq);
-end
+  return jsonb_build_object('status', 'busy',
+    'reason', 'another transaction is ending the attempt or has locked it');
+end if;
+v_reason := millrace.void_reason(v_attempt, p_token);
+if v_reason is not null then
+  return jsonb_build_object('status', 'stale', 'reason', v_reason);
+end if;
+v_stage_run := v_attempt.number - v_attempt.retry_count;
+v_next_seq := 1 + coalesce((
+  select max(t.seq)
+  from millrace.turns t
+  where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
+    and t.stage_run = v_stage_run), 0);
+if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
+  v_fault := format('p_turns[0].seq is %s, but the next turn of this conversation is %s',
+    p_turns #> '{0,seq}', v_next_seq);
+end if;
+if v_fault is not null then
+  raise exception '%', v_fault
+    using errcode = 'MR002',
+      hint = 'Send turns {seq, kind, call_id, content, usage}, counted from 1 without a gap; '
+        'let a tool answer with the location of a file in Storage where its output is large.';
+end if;
+insert into millrace.turns
+  (run_id, stage_id, stage_run, seq, kind, call_id, content, usage, attempt_id, created_at)
+select v_attempt.run_id, v_attempt.stage_id, v_stage_run, t.seq, t.kind, t.call_id, t.content,
+  nullif(t.usage, 'null'), v_attempt.id, millrace.now()
+from jsonb_to_recordset(p_turns)
+  as t(seq numeric, kind text, call_id text, content jsonb, usage jsonb)
+where t.seq >= v_next_seq;
+get diagnostics v_added = row_count;
+v_next_seq := v_next_seq + v_added;
+-- A row that took a turn does not always outlive its worker.
+if v_added > 0 and v_attempt.releases > 0 then
+  update millrace.attempts a set releases = 0 where a.id = v_attempt.id;
+end if;
+perform public.millrace_renew(p_worker, '{}');
+return jsonb_build_object(
+  'status', case when v_added > 0 then 'accepted' else 'duplicate' end,
+  'next_seq', v_next_seq);
 $$;
 
 -- Reads what an attempt goes on from: the turns of its stage run, the stage's limits, and
@@ -100,29 +99,28 @@ declare
   v_stage_run int;
   v_turns json;
   v_began timestamptz;
-begin
-  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-  v_reason := millrace.void_reason(v_attempt, p_token);
-  if v_reason is not null then
-    return json_build_object('status', 'stale', 'reason', v_reason);
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
-  v_stage_run := v_attempt.number - v_attempt.retry_count;
-  select min(a.started_at) into v_began
-  from millrace.attempts a
-  where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
-    and a.number between v_stage_run and v_attempt.number;
-  -- A released attempt forgets when it was started; its first turn still tells.
-  select least(v_began, min(t.created_at) filter (where t.seq = 1)),
-    coalesce(json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id,
-      'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq), '[]')
-  into v_began, v_turns
-  from millrace.turns t
-  where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
-    and t.stage_run = v_stage_run;
-  return json_build_object('status', 'current', 'stage_run', v_stage_run,
-    'elapsed_ms', greatest(0, floor(extract(epoch from v_now - v_began) * 1000)),
-    'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
-    'turns', v_turns);
-end
+
+select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
+v_reason := millrace.void_reason(v_attempt, p_token);
+if v_reason is not null then
+  return json_build_object('status', 'stale', 'reason', v_reason);
+end if;
+select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
+v_stage_run := v_attempt.number - v_attempt.retry_count;
+select min(a.started_at) into v_began
+from millrace.attempts a
+where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
+  and a.number between v_stage_run and v_attempt.number;
+-- A released attempt forgets when it was started; its first turn still tells.
+select least(v_began, min(t.created_at) filter (where t.seq = 1)),
+  coalesce(json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id,
+    'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq), '[]')
+into v_began, v_turns
+from millrace.turns t
+where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
+  and t.stage_run = v_stage_run;
+return json_build_object('status', 'current', 'stage_run', v_stage_run,
+  'elapsed_ms', greatest(0, floor(extract(epoch from v_now - v_began) * 1000)),
+  'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
+  'turns', v_turns);
 $$;

@@ -5,20 +5,19 @@ create function millrace.write_test(p_channel text) returns bigint
 as $$
 declare
   v_id bigint;
-begin
-  insert into millrace.alert_messages (channel_id, events, created_at)
-  select c.id, jsonb_build_array(jsonb_build_object(
-    'event', 'test', 'message', 'This is a test of channel ' || c.name || '.')), v_now
-  from millrace.alert_channels c
-  where c.name = p_channel and c.enabled
-  returning id into v_id;
-  if v_id is null then
-    raise exception 'there is no channel % that is enabled', coalesce(p_channel, 'null')
-      using errcode = 'MR003', hint = 'Those there are: select * from millrace.alert_channels.';
-  end if;
-  perform millrace.post('millrace/alerts', '{}');
-  return v_id;
-end
+
+insert into millrace.alert_messages (channel_id, events, created_at)
+select c.id, jsonb_build_array(jsonb_build_object(
+  'event', 'test', 'message', 'This is a test of channel ' || c.name || '.')), v_now
+from millrace.alert_channels c
+where c.name = p_channel and c.enabled
+returning id into v_id;
+if v_id is null then
+  raise exception 'there is no channel % that is enabled', coalesce(p_channel, 'null')
+    using errcode = 'MR003', hint = 'Those there are: select * from millrace.alert_channels.';
+end if;
+perform millrace.post('millrace/alerts', '{}');
+return v_id;
 $$;
 
 -- Looks at what people set up to be told, and at what could not be told.

@@ -154,56 +154,55 @@ set millrace.plan = by_key
 as $$
 declare
   v_messages jsonb;
-begin
-  with due as (
-    select m.id, m.first_tried_at + interval '1 day' <= v_now is true as is_old
-    from millrace.alert_messages m
-    where m.id = any ((select millrace.due_messages())::bigint[])
-      -- Once more, under the lock: somebody may just have taken it.
-      and m.state = 'waiting'
-      and coalesce(m.tried_at + m.wait <= v_now, true)
-    order by m.id
-    for update skip locked
-  ), taken as (
-    update millrace.alert_messages m
-    set tries = m.tries + 1, tried_at = v_now, first_tried_at = coalesce(m.first_tried_at, v_now),
-      -- A minute, then twice as long each time, up to an hour.
-      wait = least(interval '1 minute' * 2 ^ least(m.tries, 10), interval '1 hour'),
-      state = case when d.is_old then 'dead' else 'waiting' end,
-      ended_at = case when d.is_old then v_now end,
-      error = case when d.is_old then coalesce(m.error, 'nobody said what became of it')
-        else m.error end
-    from due d
-    where m.id = d.id
-      and m.id = any (array(select o.id from due o))
-    returning m.*
-  )
-  select json_agg(jsonb_build_object(
-    'message', m.id,
-    'try', m.tries,
-    'webhook_id', m.webhook_id,
-    'created_at', m.created_at,
-    'channel', c.name,
-    'kind', c.kind,
-    'address', millrace.setting('channel_' || c.name || '_address'),
-    'secret', millrace.setting('channel_' || c.name || '_secret'),
-    'sender', c.sender,
-    'api_url', c.api_url,
-    'project', millrace.setting('project_url'),
-    'page_url', nullif(millrace.setting('page_url'), ''),
-    'playbooks_url', millrace.playbooks_url(),
-    -- With how their alerts stand now.
-    'events', (
-      select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
-      from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
-      left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint),
-    'more', m.more) order by m.id)::jsonb
-  into v_messages
-  from taken m
-  join millrace.alert_channels c on c.id = m.channel_id
-  where m.state = 'waiting';
-  return jsonb_build_object('messages', coalesce(v_messages, '[]'));
-end
+
+with due as (
+  select m.id, m.first_tried_at + interval '1 day' <= v_now is true as is_old
+  from millrace.alert_messages m
+  where m.id = any ((select millrace.due_messages())::bigint[])
+    -- Once more, under the lock: somebody may just have taken it.
+    and m.state = 'waiting'
+    and coalesce(m.tried_at + m.wait <= v_now, true)
+  order by m.id
+  for update skip locked
+), taken as (
+  update millrace.alert_messages m
+  set tries = m.tries + 1, tried_at = v_now, first_tried_at = coalesce(m.first_tried_at, v_now),
+    -- A minute, then twice as long each time, up to an hour.
+    wait = least(interval '1 minute' * 2 ^ least(m.tries, 10), interval '1 hour'),
+    state = case when d.is_old then 'dead' else 'waiting' end,
+    ended_at = case when d.is_old then v_now end,
+    error = case when d.is_old then coalesce(m.error, 'nobody said what became of it')
+      else m.error end
+  from due d
+  where m.id = d.id
+    and m.id = any (array(select o.id from due o))
+  returning m.*
+)
+select json_agg(jsonb_build_object(
+  'message', m.id,
+  'try', m.tries,
+  'webhook_id', m.webhook_id,
+  'created_at', m.created_at,
+  'channel', c.name,
+  'kind', c.kind,
+  'address', millrace.setting('channel_' || c.name || '_address'),
+  'secret', millrace.setting('channel_' || c.name || '_secret'),
+  'sender', c.sender,
+  'api_url', c.api_url,
+  'project', millrace.setting('project_url'),
+  'page_url', nullif(millrace.setting('page_url'), ''),
+  'playbooks_url', millrace.playbooks_url(),
+  -- With how their alerts stand now.
+  'events', (
+    select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
+    from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
+    left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint),
+  'more', m.more) order by m.id)::jsonb
+into v_messages
+from taken m
+join millrace.alert_channels c on c.id = m.channel_id
+where m.state = 'waiting';
+return jsonb_build_object('messages', coalesce(v_messages, '[]'));
 $$;
 
 -- Notes which messages about alerts were delivered, and why others were not. A delivered message
@@ -213,40 +212,39 @@ set millrace.plan = by_key
 as $$
 declare
   v_noted int;
-begin
-  perform millrace.require_list('p_deliveries', jsonb_typeof(p_deliveries),
-    'Send [{"message": 1, "try": 1, "ok": true}].');
-  with given as materialized (
-    select *
-    from jsonb_to_recordset(p_deliveries) as d(
-      message bigint, try int, ok boolean, status int, error text, permanent boolean,
-      retry_after_ms float8)
-  ), said as (
-    select o.id, d.*, case when d.ok then 'delivered' when d.permanent then 'dead'
-      else 'waiting' end as state
-    from given d
-    join millrace.alert_messages o on o.id = d.message
-    -- by key
-    where o.id = any (array(select g.message from given g))
-      and o.state <> 'delivered'
-      and (d.ok or o.state = 'waiting' and o.tries = d.try)
-    order by o.id
-    for update of o
-  ), noted as (
-    update millrace.alert_messages m
-    set state = s.state, status = s.status,
-      error = case when s.ok is not true
-        then millrace.plain_text(coalesce(s.error, 'no reason given'), 500) end,
-      wait = greatest(m.wait, make_interval(
-        secs => least(coalesce(s.retry_after_ms, 0) / 1000, 21600))),
-      ended_at = case when s.state <> 'waiting' then v_now end,
-      tried_at = case s.state when 'waiting' then v_now else m.tried_at end
-    from said s
-    where m.id = s.id
-      and m.id = any (array(select o.id from said o))
-    returning m.id
-  )
-  select count(*) into v_noted from noted;
-  return jsonb_build_object('noted', v_noted);
-end
+
+perform millrace.require_list('p_deliveries', jsonb_typeof(p_deliveries),
+  'Send [{"message": 1, "try": 1, "ok": true}].');
+with given as materialized (
+  select *
+  from jsonb_to_recordset(p_deliveries) as d(
+    message bigint, try int, ok boolean, status int, error text, permanent boolean,
+    retry_after_ms float8)
+), said as (
+  select o.id, d.*, case when d.ok then 'delivered' when d.permanent then 'dead'
+    else 'waiting' end as state
+  from given d
+  join millrace.alert_messages o on o.id = d.message
+  -- by key
+  where o.id = any (array(select g.message from given g))
+    and o.state <> 'delivered'
+    and (d.ok or o.state = 'waiting' and o.tries = d.try)
+  order by o.id
+  for update of o
+), noted as (
+  update millrace.alert_messages m
+  set state = s.state, status = s.status,
+    error = case when s.ok is not true
+      then millrace.plain_text(coalesce(s.error, 'no reason given'), 500) end,
+    wait = greatest(m.wait, make_interval(
+      secs => least(coalesce(s.retry_after_ms, 0) / 1000, 21600))),
+    ended_at = case when s.state <> 'waiting' then v_now end,
+    tried_at = case s.state when 'waiting' then v_now else m.tried_at end
+  from said s
+  where m.id = s.id
+    and m.id = any (array(select o.id from said o))
+  returning m.id
+)
+select count(*) into v_noted from noted;
+return jsonb_build_object('noted', v_noted);
 $$;

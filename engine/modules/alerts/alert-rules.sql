@@ -26,19 +26,18 @@ declare
       format('span is %s, hold %s, recover %s, least %s, but must be from 1 minute to 7 days, '
         'up to 1 day, up to 1 day, and 1 or more', new.span, new.hold, new.recover, new.least)
   end;
-begin
-  if v_fault is not null then
-    raise exception 'rule %: %', new.name, v_fault
-      using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
-  elsif new.stage <> '*' then
-    perform millrace.stage_named(new.pipeline, new.stage);
-  elsif new.pipeline is not null and not exists (
-      select from millrace.pipelines p where p.name = new.pipeline) then
-    raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
-  return new;
-end
+
+if v_fault is not null then
+  raise exception 'rule %: %', new.name, v_fault
+    using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
+elsif new.stage <> '*' then
+  perform millrace.stage_named(new.pipeline, new.stage);
+elsif new.pipeline is not null and not exists (
+    select from millrace.pipelines p where p.name = new.pipeline) then
+  raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
+    using errcode = 'MR003', hint = millrace.known_pipelines();
+end if;
+return new;
 $$;
 
 create trigger alert_rules_are_checked
@@ -52,25 +51,24 @@ as $$
 declare
   v_pipeline text := p_definition ->> 'pipeline';
   v_sla jsonb := nullif(p_definition -> 'sla', 'null');
-begin
-  update millrace.pipelines p
-  set sla = v_sla
-  where p.id = p_pipeline_id
-    and p.sla is distinct from v_sla;
-  delete from millrace.alert_rules r
-  where r.pipeline = v_pipeline and r.source = 'definition'
-    and (p_definition -> 'rules' @> jsonb_build_array(
-      jsonb_build_object('name', r.name))) is not true;
-  insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
-    channels, playbook, enabled, source)
-  select d.pipeline, d.name, d.kind, d.stage, d.above, d.span, d.hold, d.recover, d.least,
-    d.channels, d.playbook, d.enabled, d.source
-  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
-  on conflict (pipeline, name) do update
-  set (kind, stage, above, span, hold, recover, least, channels, playbook, enabled, source) = (
-    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
-    excluded.least, excluded.channels, excluded.playbook, excluded.enabled, excluded.source);
-end
+
+update millrace.pipelines p
+set sla = v_sla
+where p.id = p_pipeline_id
+  and p.sla is distinct from v_sla;
+delete from millrace.alert_rules r
+where r.pipeline = v_pipeline and r.source = 'definition'
+  and (p_definition -> 'rules' @> jsonb_build_array(
+    jsonb_build_object('name', r.name))) is not true;
+insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
+  channels, playbook, enabled, source)
+select d.pipeline, d.name, d.kind, d.stage, d.above, d.span, d.hold, d.recover, d.least,
+  d.channels, d.playbook, d.enabled, d.source
+from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
+on conflict (pipeline, name) do update
+set (kind, stage, above, span, hold, recover, least, channels, playbook, enabled, source) = (
+  excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
+  excluded.least, excluded.channels, excluded.playbook, excluded.enabled, excluded.source);
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
@@ -140,50 +138,49 @@ declare
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
   v_rule millrace.alert_rules;
   v_context text;
-begin
-  -- Compared by inequality, so that a clock which was set back stops no rule.
-  update millrace.settings s
-  set value = v_minute
-  where s.name in (
-    select o.name
-    from millrace.settings o
-    where o.name = 'rules_judged_at' and o.value <> v_minute
-    for update skip locked)
-    and p_kind is null;
-  if not found and p_kind is null then
-    return;
-  end if;
-  for v_rule in
-    select r.*
-    from millrace.alert_rules r
-    where r.enabled
-      and r.kind = coalesce(p_kind, r.kind)
-      -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
-      and (r.kind <> 'unattended' or millrace.last_sweep() > v_now - interval '1 minute')
-    order by r.id
-  loop
-    begin
-      perform millrace.evaluate_rule(v_rule, v_now);
-    exception when others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if not millrace.report_caught(sqlstate, v_context, 'rule_failed', format(
-          'Rule %s of %s cannot be judged: %s', v_rule.name,
-          coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
-        raise;
-      end if;
-    end;
-  end loop;
-  delete from millrace.rule_states t
-  using millrace.alert_rules r
-  where r.id = t.rule_id and not r.enabled;
-  update millrace.alerts a
-  set resolved_at = v_now
-  where a.resolved_at is null
-    and not exists (
-      select from millrace.rule_states t
-      where (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id));
-  perform millrace.write_messages(v_now);
-end
+
+-- Compared by inequality, so that a clock which was set back stops no rule.
+update millrace.settings s
+set value = v_minute
+where s.name in (
+  select o.name
+  from millrace.settings o
+  where o.name = 'rules_judged_at' and o.value <> v_minute
+  for update skip locked)
+  and p_kind is null;
+if not found and p_kind is null then
+  return;
+end if;
+for v_rule in
+  select r.*
+  from millrace.alert_rules r
+  where r.enabled
+    and r.kind = coalesce(p_kind, r.kind)
+    -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
+    and (r.kind <> 'unattended' or millrace.last_sweep() > v_now - interval '1 minute')
+  order by r.id
+loop
+  begin
+    perform millrace.evaluate_rule(v_rule, v_now);
+  exception when others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'rule_failed', format(
+        'Rule %s of %s cannot be judged: %s', v_rule.name,
+        coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
+      raise;
+    end if;
+  end;
+end loop;
+delete from millrace.rule_states t
+using millrace.alert_rules r
+where r.id = t.rule_id and not r.enabled;
+update millrace.alerts a
+set resolved_at = v_now
+where a.resolved_at is null
+  and not exists (
+    select from millrace.rule_states t
+    where (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id));
+perform millrace.write_messages(v_now);
 $$;
 
 -- Removes alerts and messages that ended before this time; tells whether there is more.

@@ -38,57 +38,56 @@ set millrace.plan = by_key
 as $$
 declare
   v_sum record;
-begin
-  select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, max(f.last_at) as last_at,
-    sum(f.cost_usd) as cost_usd,
-    (array_agg(f.codes order by f.is_new desc) filter (where f.codes is not null))[1] as codes,
-    max(f.failed / f.n) filter (where f.is_new and f.n * 5 >= p_rule.least) as new_share
-  into v_sum
+
+select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, max(f.last_at) as last_at,
+  sum(f.cost_usd) as cost_usd,
+  (array_agg(f.codes order by f.is_new desc) filter (where f.codes is not null))[1] as codes,
+  max(f.failed / f.n) filter (where f.is_new and f.n * 5 >= p_rule.least) as new_share
+into v_sum
+from (
+  select m.at >= date_trunc('minute', p_now - greatest(p_rule.span / 10, interval '1 minute'),
+      'UTC') as is_new,
+    sum(m.n * k.is_own) filter (
+      where m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
+    coalesce(sum(m.n * k.is_own) filter (where m.outcome in ('failed', 'retried')), 0) as failed,
+    sum(m.n * k.is_own) filter (where m.outcome = 'failed') as dead,
+    max(m.at) filter (where m.n * k.is_own > 0) as last_at,
+    sum(m.cost_usd) as cost_usd,
+    millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
   from (
-    select m.at >= date_trunc('minute', p_now - greatest(p_rule.span / 10, interval '1 minute'),
-        'UTC') as is_new,
-      sum(m.n * k.is_own) filter (
-        where m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
-      coalesce(sum(m.n * k.is_own) filter (where m.outcome in ('failed', 'retried')), 0) as failed,
-      sum(m.n * k.is_own) filter (where m.outcome = 'failed') as dead,
-      max(m.at) filter (where m.n * k.is_own > 0) as last_at,
-      sum(m.cost_usd) as cost_usd,
-      millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
-    from (
-      select p_stage_id
-      union
-      select o.id
-      from millrace.stages o
-      where p_stage_id = 0
-        and o.pipeline_id = p_pipeline_id) s(id)
-    -- Attempts that have just ended count.
-    cross join millrace.figure_rows(p_pipeline_id, s.id,
-      date_trunc('minute', p_now - p_rule.span, 'UTC'),
-      v_now + interval '1 microsecond', true) m
-    cross join lateral (select (m.stage_id = p_stage_id)::int as is_own) k
-    group by 1) f;
-  value := case
-    when p_rule.kind = 'dead' then (
-      select v_sum.dead
-      from millrace.runs r
-      where v_sum.dead > p_rule.above
-        and r.pipeline_id = p_pipeline_id and r.status = 'failed'
-        and r.finished_at >= date_trunc('minute', p_now - p_rule.span, 'UTC')
-        and p_stage_id in (0, r.failed_stage_id)
-        and millrace.is_latest_run(r.id)
-      limit 1)
-    when p_rule.kind = 'spend' then v_sum.cost_usd
-    when v_sum.n >= p_rule.least and coalesce(v_sum.new_share,
-        (v_sum.last_at >= p_now - p_rule.span / 2)::int) > p_rule.above
-      then v_sum.failed / nullif(v_sum.n, 0)
-  end;
-  detail := (
-    select millrace.plain_text(c.key, 60)
-    from jsonb_each_text(v_sum.codes) c
-    where c.key <> 'other'
-    order by c.value::bigint desc, c.key
-    limit 1);
-end
+    select p_stage_id
+    union
+    select o.id
+    from millrace.stages o
+    where p_stage_id = 0
+      and o.pipeline_id = p_pipeline_id) s(id)
+  -- Attempts that have just ended count.
+  cross join millrace.figure_rows(p_pipeline_id, s.id,
+    date_trunc('minute', p_now - p_rule.span, 'UTC'),
+    v_now + interval '1 microsecond', true) m
+  cross join lateral (select (m.stage_id = p_stage_id)::int as is_own) k
+  group by 1) f;
+value := case
+  when p_rule.kind = 'dead' then (
+    select v_sum.dead
+    from millrace.runs r
+    where v_sum.dead > p_rule.above
+      and r.pipeline_id = p_pipeline_id and r.status = 'failed'
+      and r.finished_at >= date_trunc('minute', p_now - p_rule.span, 'UTC')
+      and p_stage_id in (0, r.failed_stage_id)
+      and millrace.is_latest_run(r.id)
+    limit 1)
+  when p_rule.kind = 'spend' then v_sum.cost_usd
+  when v_sum.n >= p_rule.least and coalesce(v_sum.new_share,
+      (v_sum.last_at >= p_now - p_rule.span / 2)::int) > p_rule.above
+    then v_sum.failed / nullif(v_sum.n, 0)
+end;
+detail := (
+  select millrace.plain_text(c.key, 60)
+  from jsonb_each_text(v_sum.codes) c
+  where c.key <> 'other'
+  order by c.value::bigint desc, c.key
+  limit 1);
 $$;
 
 -- Measures a rule wherever it looks: at the engine (pipeline_id 0), each pipeline as a whole
@@ -173,7 +172,6 @@ as $$
 declare
   v_text text := trim(regexp_replace(left(p_text, p_most * 4),
     '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
-begin
-  return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
-end
+
+return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
 $$;

@@ -49,31 +49,30 @@ as $$
 declare
   v_stage millrace.stages;
   v_skipped int := 0;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    left join millrace.bypasses b on b.stage_id = s.id
-    where s.pipeline_id = p_pipeline_id and s.function_name is not null
-      and (s.bypassed or s.when_spent = 'bypass' and millrace.is_spent(s))
-      and (b.until <= v_now) is not true
-    order by s.id
-  loop
-    v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
-  end loop;
-  -- Last, since define() locks the table of the rows before its stages.
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    join millrace.bypasses b on b.stage_id = s.id
-    where s.pipeline_id = p_pipeline_id and b.until <= v_now
-    order by s.id
-    for no key update skip locked
-  loop
-    perform millrace.finish_bypass(v_stage);
-  end loop;
-  return v_skipped;
-end
+
+for v_stage in
+  select s.*
+  from millrace.stages s
+  left join millrace.bypasses b on b.stage_id = s.id
+  where s.pipeline_id = p_pipeline_id and s.function_name is not null
+    and (s.bypassed or s.when_spent = 'bypass' and millrace.is_spent(s))
+    and (b.until <= v_now) is not true
+  order by s.id
+loop
+  v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
+end loop;
+-- Last, since define() locks the table of the rows before its stages.
+for v_stage in
+  select s.*
+  from millrace.stages s
+  join millrace.bypasses b on b.stage_id = s.id
+  where s.pipeline_id = p_pipeline_id and b.until <= v_now
+  order by s.id
+  for no key update skip locked
+loop
+  perform millrace.finish_bypass(v_stage);
+end loop;
+return v_skipped;
 $$;
 
 -- Skips about so many of what is queued at a bypassed stage, due or not, for up to two seconds,
@@ -89,31 +88,30 @@ declare
   v_ids text[];
   v_skipped record;
   v_done int := 0;
-begin
-  while v_more and v_done < p_limit and clock_timestamp() < v_until loop
-    select coalesce(array_agg(q.id::text order by q.queue_at, q.id), '{}'), max(q.queue_at),
-      count(*) = v_most
-    into v_ids, v_last_at, v_more
-    from (
-      select a.id, a.queue_at
-      from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at is not null and a.state = 'queued'
-        and (a.queue_at, a.id) > (v_last_at, v_last_id)
-      order by a.queue_at, a.id
-      limit v_most) q;
-    v_last_id := v_ids[cardinality(v_ids)];
-    v_skipped := millrace.in_halves(v_ids, format(
-      'select millrace.bypass_locked(s, millrace.lock_attempts($1::bigint[])) '
-      'from millrace.stages s where s.id = %s', p_stage.id), v_until);
-    perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, f.why)
-    from unnest(v_skipped.refused) f
-    join millrace.attempts a on a.id = f.key::bigint
-    join millrace.runs r on r.id = a.run_id
-    join millrace.pipelines p on p.id = r.pipeline_id;
-    v_done := v_done + v_skipped.done;
-  end loop;
-  return v_done;
-end
+
+while v_more and v_done < p_limit and clock_timestamp() < v_until loop
+  select coalesce(array_agg(q.id::text order by q.queue_at, q.id), '{}'), max(q.queue_at),
+    count(*) = v_most
+  into v_ids, v_last_at, v_more
+  from (
+    select a.id, a.queue_at
+    from millrace.attempts a
+    where a.stage_id = p_stage.id and a.queue_at is not null and a.state = 'queued'
+      and (a.queue_at, a.id) > (v_last_at, v_last_id)
+    order by a.queue_at, a.id
+    limit v_most) q;
+  v_last_id := v_ids[cardinality(v_ids)];
+  v_skipped := millrace.in_halves(v_ids, format(
+    'select millrace.bypass_locked(s, millrace.lock_attempts($1::bigint[])) '
+    'from millrace.stages s where s.id = %s', p_stage.id), v_until);
+  perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, f.why)
+  from unnest(v_skipped.refused) f
+  join millrace.attempts a on a.id = f.key::bigint
+  join millrace.runs r on r.id = a.run_id
+  join millrace.pipelines p on p.id = r.pipeline_id;
+  v_done := v_done + v_skipped.done;
+end loop;
+return v_done;
 $$;
 
 -- Skips held runs that are queued at a bypassed stage, and remembers their rows. Where they are
@@ -128,26 +126,25 @@ declare
       then 'its budget is spent' end);
   v_runs bigint[];
   v_uncounted bigint[];
-begin
-  select array_agg(a.run_id order by a.run_id),
-    array_agg(a.run_id) filter (where p_stage.has_quota and a.uncounted)
-  into v_runs, v_uncounted
-  from millrace.attempts a
-  where a.id = any (p_attempt_ids) and a.state = 'queued';
-  if v_reason is null or v_runs is null then
-    return 0;
-  end if;
-  insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
-  select p_stage.id, r.entity_id, r.id, v_now, v_reason
-  from millrace.runs r
-  where r.id = any (v_runs)
-  order by r.entity_id
-  on conflict on constraint bypassed_pkey do update set
-    run_id = excluded.run_id, at = excluded.at, reason = excluded.reason;
-  perform millrace.cancel_attempts(v_runs, array[p_stage.id]);
-  perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
-    'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
-  perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
-  return cardinality(v_runs);
-end
+
+select array_agg(a.run_id order by a.run_id),
+  array_agg(a.run_id) filter (where p_stage.has_quota and a.uncounted)
+into v_runs, v_uncounted
+from millrace.attempts a
+where a.id = any (p_attempt_ids) and a.state = 'queued';
+if v_reason is null or v_runs is null then
+  return 0;
+end if;
+insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
+select p_stage.id, r.entity_id, r.id, v_now, v_reason
+from millrace.runs r
+where r.id = any (v_runs)
+order by r.entity_id
+on conflict on constraint bypassed_pkey do update set
+  run_id = excluded.run_id, at = excluded.at, reason = excluded.reason;
+perform millrace.cancel_attempts(v_runs, array[p_stage.id]);
+perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
+  'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
+perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
+return cardinality(v_runs);
 $$;

@@ -16,44 +16,43 @@ declare
   v_ids text[];
   v_done record;
   v_started int := 0;
-begin
-  if v_limit not between 1 and 10000 then
-    raise exception 'p_count is %, but must be from 1 to 10000', v_limit
-      using errcode = 'MR002', hint = 'Call it again for more.';
-  elsif p_stage.bypassed or p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
-    raise exception 'stage % is bypassed or its budget spent: all would be left out again',
-      p_stage.name
-      using errcode = 'MR004', hint =
-        'End that first, select millrace.end_bypass(pipeline, stage), or wait for the next window.';
-  elsif v_by_name is null then
-    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
-      using errcode = 'MR004', hint = 'Start the rows at another: millrace.start().';
-  end if;
-  v_ids := array(
-    select b.entity_id
-    from millrace.bypassed b
-    where b.stage_id = p_stage.id
-      and (
-        select r.id
-        from millrace.runs r
-        where r.pipeline_id = p_stage.pipeline_id and r.entity_id = b.entity_id
-          and r.status = 'running'
-        limit 1) is null
-    order by b.at, b.run_id
-    limit v_limit);
-  for v_first in 1 .. cardinality(v_ids) by 500 loop
-    exit when clock_timestamp() >= v_until;
-    v_done := millrace.in_halves(
-      millrace.lock_present(p_stage.pipeline_id, v_ids[v_first:v_first + 499]),
-      format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
-        v_by_name, p_stage.id), v_until);
-    v_started := v_started + v_done.done;
-    perform millrace.report('error', 'not_taken_up',
-      format('Row %s cannot be taken up at stage %s: %s', f.key, p_stage.name, f.why))
-    from unnest(v_done.refused) f;
-  end loop;
-  return jsonb_build_object('started', v_started);
-end
+
+if v_limit not between 1 and 10000 then
+  raise exception 'p_count is %, but must be from 1 to 10000', v_limit
+    using errcode = 'MR002', hint = 'Call it again for more.';
+elsif p_stage.bypassed or p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
+  raise exception 'stage % is bypassed or its budget spent: all would be left out again',
+    p_stage.name
+    using errcode = 'MR004', hint =
+      'End that first, select millrace.end_bypass(pipeline, stage), or wait for the next window.';
+elsif v_by_name is null then
+  raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
+    using errcode = 'MR004', hint = 'Start the rows at another: millrace.start().';
+end if;
+v_ids := array(
+  select b.entity_id
+  from millrace.bypassed b
+  where b.stage_id = p_stage.id
+    and (
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = p_stage.pipeline_id and r.entity_id = b.entity_id
+        and r.status = 'running'
+      limit 1) is null
+  order by b.at, b.run_id
+  limit v_limit);
+for v_first in 1 .. cardinality(v_ids) by 500 loop
+  exit when clock_timestamp() >= v_until;
+  v_done := millrace.in_halves(
+    millrace.lock_present(p_stage.pipeline_id, v_ids[v_first:v_first + 499]),
+    format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
+      v_by_name, p_stage.id), v_until);
+  v_started := v_started + v_done.done;
+  perform millrace.report('error', 'not_taken_up',
+    format('Row %s cannot be taken up at stage %s: %s', f.key, p_stage.name, f.why))
+  from unnest(v_done.refused) f;
+end loop;
+return jsonb_build_object('started', v_started);
 $$;
 
 -- Forgets held rows and starts those whose latest run is over and has left the stage out; where no
@@ -65,40 +64,39 @@ as $$
 declare
   v_ready text[];
   v_pruned text[];
-begin
-  with latest as materialized (
-    select i.id, i.ordinal, r.id as run_id, r.status, a.left_out
-    from unnest(p_ids) with ordinality i(id, ordinal)
-    left join lateral (
-      select o.id, o.status
-      from millrace.runs o
-      where o.entity_id = any (array[i.id])
-        and o.pipeline_id = p_stage.pipeline_id
-      order by o.entity_id desc, o.id desc
-      limit 1) r on true
-    left join lateral (
-      select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
-      from millrace.attempts w
-      where w.run_id = r.id and w.stage_id = p_stage.id and not w.superseded
-      order by w.number desc
-      limit 1) a on true
-  ), forgotten as (
-    delete from millrace.bypassed b
-    using latest l
-    where b.stage_id = p_stage.id and b.entity_id = l.id
-      and (l.status is distinct from 'running' or l.left_out is not true)
-    returning l.*
-  )
-  select coalesce(array_agg(f.id order by f.ordinal) filter (where f.left_out), '{}'),
-    coalesce(array_agg(f.id order by f.ordinal) filter (where f.run_id is null), '{}')
-  into v_ready, v_pruned
-  from forgotten f;
-  perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
-    case when p_by_name then 'named' else 'due' end)
-  where v_ready <> '{}';
-  perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
-    v_pruned, v_pruned, 'due')
-  where v_pruned <> '{}';
-  return cardinality(v_ready || v_pruned);
-end
+
+with latest as materialized (
+  select i.id, i.ordinal, r.id as run_id, r.status, a.left_out
+  from unnest(p_ids) with ordinality i(id, ordinal)
+  left join lateral (
+    select o.id, o.status
+    from millrace.runs o
+    where o.entity_id = any (array[i.id])
+      and o.pipeline_id = p_stage.pipeline_id
+    order by o.entity_id desc, o.id desc
+    limit 1) r on true
+  left join lateral (
+    select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
+    from millrace.attempts w
+    where w.run_id = r.id and w.stage_id = p_stage.id and not w.superseded
+    order by w.number desc
+    limit 1) a on true
+), forgotten as (
+  delete from millrace.bypassed b
+  using latest l
+  where b.stage_id = p_stage.id and b.entity_id = l.id
+    and (l.status is distinct from 'running' or l.left_out is not true)
+  returning l.*
+)
+select coalesce(array_agg(f.id order by f.ordinal) filter (where f.left_out), '{}'),
+  coalesce(array_agg(f.id order by f.ordinal) filter (where f.run_id is null), '{}')
+into v_ready, v_pruned
+from forgotten f;
+perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
+  case when p_by_name then 'named' else 'due' end)
+where v_ready <> '{}';
+perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
+  v_pruned, v_pruned, 'due')
+where v_pruned <> '{}';
+return cardinality(v_ready || v_pruned);
 $$;

@@ -13,65 +13,64 @@ declare
     where f.state = 'abandoned'
     order by f.id
     for update skip locked);
-begin
-  for v_group in
-    select p.id, p.name, p.projection <> 'none' as projected,
-      array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
-    from (
-      select r.id, r.pipeline_id, r.entity_id
-      from millrace.runs r
-      where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
-      -- In no order, or the same rows, held or refused, would come first for ever.
-      order by random()
-      limit p_limit
-    ) c
-    join millrace.pipelines p on p.id = c.pipeline_id
-    group by p.id
-    order by p.id
-  loop
-    v_group.entity_ids := case when v_group.projected
-      then millrace.lock_present(v_group.id, v_group.entity_ids)
-      else v_group.entity_ids end;
-    v_done := millrace.in_halves(array(
-      select r.id::text
-      from millrace.runs r
-      where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids)
-        and r.status = 'running'
-      order by r.id
-      for no key update skip locked),
-      'select millrace.cancel_runs($1::bigint[], true)', v_until);
-    perform millrace.report_passed_over(v_group.name, null, r.entity_id, f.why)
+
+for v_group in
+  select p.id, p.name, p.projection <> 'none' as projected,
+    array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
+  from (
+    select r.id, r.pipeline_id, r.entity_id
+    from millrace.runs r
+    where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
+    -- In no order, or the same rows, held or refused, would come first for ever.
+    order by random()
+    limit p_limit
+  ) c
+  join millrace.pipelines p on p.id = c.pipeline_id
+  group by p.id
+  order by p.id
+loop
+  v_group.entity_ids := case when v_group.projected
+    then millrace.lock_present(v_group.id, v_group.entity_ids)
+    else v_group.entity_ids end;
+  v_done := millrace.in_halves(array(
+    select r.id::text
+    from millrace.runs r
+    where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids)
+      and r.status = 'running'
+    order by r.id
+    for no key update skip locked),
+    'select millrace.cancel_runs($1::bigint[], true)', v_until);
+  perform millrace.report_passed_over(v_group.name, null, r.entity_id, f.why)
+  from unnest(v_done.refused) f
+  join millrace.runs r on r.id = f.key::bigint
+  where f.later;
+  -- A child whose row's trigger refuses the projection is cancelled without it, unless a later
+  -- try may succeed.
+  v_count := v_count + v_done.done + millrace.cancel_runs(array(
+    select f.key::bigint
     from unnest(v_done.refused) f
-    join millrace.runs r on r.id = f.key::bigint
-    where f.later;
-    -- A child whose row's trigger refuses the projection is cancelled without it, unless a later
-    -- try may succeed.
-    v_count := v_count + v_done.done + millrace.cancel_runs(array(
-      select f.key::bigint
-      from unnest(v_done.refused) f
-      cross join millrace.report('error', 'projection_failed',
-        'A cancelled child could not be shown on its row: ' || f.why,
-        jsonb_build_object('run', f.key::bigint))
-      where f.others = 0
-        and not f.later), false);
-  end loop;
-  update millrace.fan_outs f
-  set state = 'closed'
+    cross join millrace.report('error', 'projection_failed',
+      'A cancelled child could not be shown on its row: ' || f.why,
+      jsonb_build_object('run', f.key::bigint))
+    where f.others = 0
+      and not f.later), false);
+end loop;
+update millrace.fan_outs f
+set state = 'closed'
+where f.id = any (v_fan_outs)
+  and not exists (
+    select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
+with forgotten as (
+  delete from millrace.fan_outs f
   where f.id = any (v_fan_outs)
-    and not exists (
-      select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
-  with forgotten as (
-    delete from millrace.fan_outs f
-    where f.id = any (v_fan_outs)
-      -- by key
-      and v_fan_outs <> '{}'
-      and f.state = 'closed'
-      and not exists (select from millrace.runs r where r.id = f.run_id)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
-  return v_count;
-end
+    -- by key
+    and v_fan_outs <> '{}'
+    and f.state = 'closed'
+    and not exists (select from millrace.runs r where r.id = f.run_id)
+  returning f.id
+), progress as (
+  delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
+)
+delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
+return v_count;
 $$;

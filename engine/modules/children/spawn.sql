@@ -22,34 +22,33 @@ declare
   v_attempt millrace.attempts;
   v_reason text;
   v_done record;
-begin
-  if v_fault is not null then
-    raise exception 'these children cannot begin: %', v_fault
-      using errcode = 'MR002',
-        hint = 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
-          'that is its own, and say with p_last whether they are the last.';
-  end if;
-  perform public.millrace_renew(p_worker, '{}');
-  -- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
-  if not millrace.hold_parent((
-      select a.run_id from millrace.attempts a where a.id = p_attempt)) then
-    return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
-      'reason', 'the run or its row is locked by another transaction');
-  end if;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-  v_reason := millrace.void_reason(v_attempt, p_token);
-  if v_reason is not null then
-    return jsonb_build_object('status', 'stale', 'reason', v_reason, 'wake', '[]'::jsonb);
-  end if;
-  v_done := millrace.spawn_chunk(v_attempt, p_items, p_last);
-  return jsonb_build_object(
-    'status', case when v_done.busy is null then 'spawned' else 'busy' end,
-    'fan_out', (v_done.fan_out).id,
-    'spawned', (v_done.fan_out).spawned,
-    'total', (v_done.fan_out).total,
-    'busy', coalesce(v_done.busy, '{}'),
-    'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
-end
+
+if v_fault is not null then
+  raise exception 'these children cannot begin: %', v_fault
+    using errcode = 'MR002',
+      hint = 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
+        'that is its own, and say with p_last whether they are the last.';
+end if;
+perform public.millrace_renew(p_worker, '{}');
+-- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
+if not millrace.hold_parent((
+    select a.run_id from millrace.attempts a where a.id = p_attempt)) then
+  return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
+    'reason', 'the run or its row is locked by another transaction');
+end if;
+select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
+v_reason := millrace.void_reason(v_attempt, p_token);
+if v_reason is not null then
+  return jsonb_build_object('status', 'stale', 'reason', v_reason, 'wake', '[]'::jsonb);
+end if;
+v_done := millrace.spawn_chunk(v_attempt, p_items, p_last);
+return jsonb_build_object(
+  'status', case when v_done.busy is null then 'spawned' else 'busy' end,
+  'fan_out', (v_done.fan_out).id,
+  'spawned', (v_done.fan_out).spawned,
+  'total', (v_done.fan_out).total,
+  'busy', coalesce(v_done.busy, '{}'),
+  'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 $$;
 
 -- Locks a run and its entity; false when somebody keeps them for longer than collectors do.
@@ -80,68 +79,67 @@ declare
   v_lacking record;
   v_made record;
   v_fault jsonb;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  if v_stage.kind <> 'map' then
-    raise exception 'attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
-      using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
-  end if;
-  insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
-  select p_attempt.run_id, v_stage.id, p_attempt.id, p.id
-  from millrace.pipelines p
-  where p.name = v_stage.child ->> 'pipeline'
-  on conflict (run_id, stage_id) where state = 'open' do update
-  set attempt_id = excluded.attempt_id
-  returning f.* into fan_out;
-  -- A fan-out goes on with the pipeline that it began with.
-  select p.* into v_child from millrace.pipelines p where p.id = fan_out.child_pipeline_id;
-  v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
-  v_locked := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  select array_agg(i.key) filter (where not i.locked) as busy,
-    array_agg(i.id) filter (where not i.locked) as busy_ids,
-    array_agg(i.key) filter (where i.locked) as keys,
-    array_agg(i.id) filter (where i.locked) as ids,
-    array_agg(fan_out.id) filter (where i.locked) as fan_outs
-  into v_items
-  from (
-    select u.key, u.id, u.id in (select unnest(v_locked)) as locked
-    from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
-  busy := v_items.busy;
-  select i.key, i.id into v_lacking
-  from unnest(busy, v_items.busy_ids,
-    millrace.rows_of_entities(v_child.id, v_items.busy_ids, null)) i(key, id, entity)
-  where (i.entity ->> v_child.entity_key = i.id) is not true
-  limit 1;
-  if found then
-    raise exception 'table % has no row % for item %',
-        v_child.entity_table, v_lacking.id, v_lacking.key
-      using errcode = 'MR003', hint = 'Insert the rows first, spell their keys as the table does, '
-        'or name an insert function.';
-  end if;
-  v_made := millrace.begin_children(
-    v_child, v_items.fan_outs, v_items.keys, v_items.ids, fan_out.retry_children);
-  wake := v_made.wake;
-  select f.value into v_fault from jsonb_each(v_made.faults) f limit 1;
-  if found then
-    raise exception '%', v_fault ->> 'message'
-      using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end;
-  end if;
-  -- Items after a predecessor's last chunk open the total again.
-  update millrace.fan_outs f
-  set spawned = f.spawned + v_made.made,
-    total = case when p_last and busy is null then f.spawned + v_made.made
-      when v_made.made = 0 then f.total end,
-    retry_children = f.retry_children and not (p_last and busy is null),
-    first_number = least(f.first_number, (
-      select min(k::int) from unnest(v_items.keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
-  where f.id = fan_out.id
-  returning f.* into fan_out;
-  if fan_out.spawned > 100000 then
-    raise exception 'the fan-out has % children, but one may have at most 100000', fan_out.spawned
-      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
-  end if;
-  insert into millrace.child_tallies (fan_out_id) select fan_out.id where p_last and busy is null;
-end
+
+select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
+if v_stage.kind <> 'map' then
+  raise exception 'attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
+    using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
+end if;
+insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
+select p_attempt.run_id, v_stage.id, p_attempt.id, p.id
+from millrace.pipelines p
+where p.name = v_stage.child ->> 'pipeline'
+on conflict (run_id, stage_id) where state = 'open' do update
+set attempt_id = excluded.attempt_id
+returning f.* into fan_out;
+-- A fan-out goes on with the pipeline that it began with.
+select p.* into v_child from millrace.pipelines p where p.id = fan_out.child_pipeline_id;
+v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
+v_locked := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
+select array_agg(i.key) filter (where not i.locked) as busy,
+  array_agg(i.id) filter (where not i.locked) as busy_ids,
+  array_agg(i.key) filter (where i.locked) as keys,
+  array_agg(i.id) filter (where i.locked) as ids,
+  array_agg(fan_out.id) filter (where i.locked) as fan_outs
+into v_items
+from (
+  select u.key, u.id, u.id in (select unnest(v_locked)) as locked
+  from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
+busy := v_items.busy;
+select i.key, i.id into v_lacking
+from unnest(busy, v_items.busy_ids,
+  millrace.rows_of_entities(v_child.id, v_items.busy_ids, null)) i(key, id, entity)
+where (i.entity ->> v_child.entity_key = i.id) is not true
+limit 1;
+if found then
+  raise exception 'table % has no row % for item %',
+      v_child.entity_table, v_lacking.id, v_lacking.key
+    using errcode = 'MR003', hint = 'Insert the rows first, spell their keys as the table does, '
+      'or name an insert function.';
+end if;
+v_made := millrace.begin_children(
+  v_child, v_items.fan_outs, v_items.keys, v_items.ids, fan_out.retry_children);
+wake := v_made.wake;
+select f.value into v_fault from jsonb_each(v_made.faults) f limit 1;
+if found then
+  raise exception '%', v_fault ->> 'message'
+    using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end;
+end if;
+-- Items after a predecessor's last chunk open the total again.
+update millrace.fan_outs f
+set spawned = f.spawned + v_made.made,
+  total = case when p_last and busy is null then f.spawned + v_made.made
+    when v_made.made = 0 then f.total end,
+  retry_children = f.retry_children and not (p_last and busy is null),
+  first_number = least(f.first_number, (
+    select min(k::int) from unnest(v_items.keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
+where f.id = fan_out.id
+returning f.* into fan_out;
+if fan_out.spawned > 100000 then
+  raise exception 'the fan-out has % children, but one may have at most 100000', fan_out.spawned
+    using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+end if;
+insert into millrace.child_tallies (fan_out_id) select fan_out.id where p_last and busy is null;
 $$;
 
 -- Names the rows of the items of a chunk: those under their keys, or what the insert function
@@ -156,66 +154,65 @@ declare
   v_insert text := p_stage.child ->> 'insert';
   v_function regprocedure := to_regprocedure(v_insert || '(text,jsonb)');
   v_fault text;
-begin
-  item_keys := array(
-    select k
-    from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
-    order by length(k), k);
-  entity_ids := item_keys;
-  if v_function is not null then
-    execute format($query$
-      select coalesce(array_agg(f.entity_id order by a.ordinal), '{}'), min(case
-        when a.ordinal is null then coalesce(f.item_key, 'null') || ' was not asked for'
-        when f.item_key is null then a.key || ' is missing'
-        when f.entity_id is null then a.key || ' has no entity_id' end)
-      from unnest($3) with ordinality a(key, ordinal)
-      full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
-        on f.item_key = a.key
-      $query$, v_function::regproc)
-    into entity_ids, v_fault
-    using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
-      item_keys;
-  elsif v_insert is not null then
-    raise exception 'the stage''s insert function %(text, jsonb) does not exist', v_insert
-      using errcode = 'MR004', hint = 'Create it again, then retry the run.';
-  end if;
-  v_fault := coalesce('item ' || v_fault, (
-    select format('the items %s and %s have the same row, %s',
-      coalesce(o.item_key, i.first), i.key, i.id)
-    from (
-      select u.key, u.id, min(u.key) over (partition by u.id) as first
-      from unnest(item_keys, entity_ids) u(key, id)) i
-    left join lateral (
-      select r.item_key
-      from millrace.runs r
-      where r.entity_id = i.id and r.pipeline_id = p_fan_out.child_pipeline_id
-        -- by key
-        and r.fan_out_id + 0 = p_fan_out.id
-        and r.item_key <> i.key
-      limit 1) o on true
-    where o.item_key is not null
-      or i.first <> i.key
-    limit 1));
-  if v_fault is not null then
-    raise exception 'the insert function % does not give each item a row of its own: %',
-        v_insert, v_fault
-      using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, '
-        'also for those whose row exists already.';
-  end if;
-  select k into v_fault
-  from unnest(item_keys) k
-  where k !~ '^(0|[1-9][0-9]{0,8})$'
-    and exists (
-      select from millrace.runs r
-      join millrace.version_stages vs on vs.version_id = r.version_id
-      where r.id = p_fan_out.run_id
-        and vs.after @> jsonb_build_array(jsonb_build_object(
-          'kind', 'consecutive', 'map', p_fan_out.stage_id)))
-  limit 1;
-  if found then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers', v_fault
-      using errcode = 'MR002',
-        hint = 'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
-  end if;
-end
+
+item_keys := array(
+  select k
+  from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
+  order by length(k), k);
+entity_ids := item_keys;
+if v_function is not null then
+  execute format($query$
+    select coalesce(array_agg(f.entity_id order by a.ordinal), '{}'), min(case
+      when a.ordinal is null then coalesce(f.item_key, 'null') || ' was not asked for'
+      when f.item_key is null then a.key || ' is missing'
+      when f.entity_id is null then a.key || ' has no entity_id' end)
+    from unnest($3) with ordinality a(key, ordinal)
+    full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
+      on f.item_key = a.key
+    $query$, v_function::regproc)
+  into entity_ids, v_fault
+  using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
+    item_keys;
+elsif v_insert is not null then
+  raise exception 'the stage''s insert function %(text, jsonb) does not exist', v_insert
+    using errcode = 'MR004', hint = 'Create it again, then retry the run.';
+end if;
+v_fault := coalesce('item ' || v_fault, (
+  select format('the items %s and %s have the same row, %s',
+    coalesce(o.item_key, i.first), i.key, i.id)
+  from (
+    select u.key, u.id, min(u.key) over (partition by u.id) as first
+    from unnest(item_keys, entity_ids) u(key, id)) i
+  left join lateral (
+    select r.item_key
+    from millrace.runs r
+    where r.entity_id = i.id and r.pipeline_id = p_fan_out.child_pipeline_id
+      -- by key
+      and r.fan_out_id + 0 = p_fan_out.id
+      and r.item_key <> i.key
+    limit 1) o on true
+  where o.item_key is not null
+    or i.first <> i.key
+  limit 1));
+if v_fault is not null then
+  raise exception 'the insert function % does not give each item a row of its own: %',
+      v_insert, v_fault
+    using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, '
+      'also for those whose row exists already.';
+end if;
+select k into v_fault
+from unnest(item_keys) k
+where k !~ '^(0|[1-9][0-9]{0,8})$'
+  and exists (
+    select from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = p_fan_out.run_id
+      and vs.after @> jsonb_build_array(jsonb_build_object(
+        'kind', 'consecutive', 'map', p_fan_out.stage_id)))
+limit 1;
+if found then
+  raise exception 'an item has the key %, but a threshold counts consecutive numbers', v_fault
+    using errcode = 'MR002',
+      hint = 'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
+end if;
 $$;

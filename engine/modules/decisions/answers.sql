@@ -7,40 +7,39 @@ set millrace.plan = by_key
 as $$
 declare
   v_fault text;
-begin
-  new.decision := coalesce(new.decision, 'null');
-  if old.decided_at is not null and new.decision = old.decision then
-    return old;
-  elsif old.decided_at is not null then
-    raise exception 'attempt % is already decided: %',
-        old.attempt_id, millrace.short_json(old.decision)
-      using errcode = 'MR004', hint = 'To decide anew, start the stage over: it asks again.';
-  elsif old.closed_at is not null then
-    raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
-      using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
-  end if;
-  v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
-    select format('decision has %s bytes, but the limit of stage %s is %s',
-      octet_length(new.decision::text), s.name, s.result_limit_bytes)
-    from millrace.attempts a
-    join millrace.stages s on s.id = a.stage_id
-    where a.id = old.attempt_id
-      and octet_length(new.decision::text) > s.result_limit_bytes));
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002',
-        hint = 'Correct it and decide again: the column schema of '
-          'public.millrace_decisions says how.';
-  end if;
-  -- Some identity providers' ids are no uuids, and then auth.uid() raises.
-  new.decided_by := case
-    when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
-  end;
-  new.decided_at := v_now;
-  new.closed_at := new.decided_at;
-  new.closed_why := 'decided';
-  return new;
-end
+
+new.decision := coalesce(new.decision, 'null');
+if old.decided_at is not null and new.decision = old.decision then
+  return old;
+elsif old.decided_at is not null then
+  raise exception 'attempt % is already decided: %',
+      old.attempt_id, millrace.short_json(old.decision)
+    using errcode = 'MR004', hint = 'To decide anew, start the stage over: it asks again.';
+elsif old.closed_at is not null then
+  raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
+    using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
+end if;
+v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
+  select format('decision has %s bytes, but the limit of stage %s is %s',
+    octet_length(new.decision::text), s.name, s.result_limit_bytes)
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  where a.id = old.attempt_id
+    and octet_length(new.decision::text) > s.result_limit_bytes));
+if v_fault is not null then
+  raise exception '%', v_fault
+    using errcode = 'MR002',
+      hint = 'Correct it and decide again: the column schema of '
+        'public.millrace_decisions says how.';
+end if;
+-- Some identity providers' ids are no uuids, and then auth.uid() raises.
+new.decided_by := case
+  when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
+end;
+new.decided_at := v_now;
+new.closed_at := new.decided_at;
+new.closed_why := 'decided';
+return new;
 $$;
 
 create trigger millrace_decisions_check
@@ -58,41 +57,40 @@ declare
     select o.attempt_id from old_rows o where o.decided_at is not null);
   v_refused record;
   v_done record;
-begin
-  if cardinality(v_decided) = 0 then
-    return null;
-  end if;
-  perform millrace.hold_runs(array(
-    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
-  -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
-  v_done := millrace.apply_outcomes(array(
-    select millrace.work_on(a.attempt,
-      (select r.entity_id from millrace.runs r where r.id = (a.attempt).run_id), 'completed',
-      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
-    from public.millrace_decisions d
-    -- by key
-    cross join lateral (
-      select o as attempt
-      from millrace.attempts o
-      where o.id = d.attempt_id and o.state = 'waiting'
-      offset 0) a
-    where d.attempt_id = any (v_decided)
-    order by d.attempt_id));
-  select d.id, coalesce(
-    (select i.reason from unnest(v_done.items) i where i.attempt_id = d.id),
-    millrace.why_undecided((select a from millrace.attempts a where a.id = d.id))) as reason
-  into v_refused
-  from unnest(v_decided) d(id)
-  where d.id not in (
-    select i.attempt_id from unnest(v_done.items) i where i.verdict is null)
-  limit 1;
-  if found then
-    raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason
-      using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
-  end if;
-  perform millrace.wake(v_done.ready);
+
+if cardinality(v_decided) = 0 then
   return null;
-end
+end if;
+perform millrace.hold_runs(array(
+  select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
+-- Not guarded: a fault, as of the stage's apply function, is the person's answer.
+v_done := millrace.apply_outcomes(array(
+  select millrace.work_on(a.attempt,
+    (select r.entity_id from millrace.runs r where r.id = (a.attempt).run_id), 'completed',
+    jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
+  from public.millrace_decisions d
+  -- by key
+  cross join lateral (
+    select o as attempt
+    from millrace.attempts o
+    where o.id = d.attempt_id and o.state = 'waiting'
+    offset 0) a
+  where d.attempt_id = any (v_decided)
+  order by d.attempt_id));
+select d.id, coalesce(
+  (select i.reason from unnest(v_done.items) i where i.attempt_id = d.id),
+  millrace.why_undecided((select a from millrace.attempts a where a.id = d.id))) as reason
+into v_refused
+from unnest(v_decided) d(id)
+where d.id not in (
+  select i.attempt_id from unnest(v_done.items) i where i.verdict is null)
+limit 1;
+if found then
+  raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason
+    using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
+end if;
+perform millrace.wake(v_done.ready);
+return null;
 $$;
 
 create trigger millrace_decisions_take
@@ -108,21 +106,20 @@ set millrace.plan = by_key
 as $$
 declare
   v_decided_at timestamptz;
-begin
-  select d.decided_at into v_decided_at
-  from public.millrace_decisions d
-  where d.attempt_id = p_attempt
-  for update;
-  if not found then
-    raise exception 'there is no decision on attempt % that you may make',
-        coalesce(p_attempt::text, 'null')
-      using errcode = 'MR003',
-        hint = 'The policies of public.millrace_decisions say who may.';
-  end if;
-  update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
-  return jsonb_build_object('attempt', p_attempt,
-    'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
-end
+
+select d.decided_at into v_decided_at
+from public.millrace_decisions d
+where d.attempt_id = p_attempt
+for update;
+if not found then
+  raise exception 'there is no decision on attempt % that you may make',
+      coalesce(p_attempt::text, 'null')
+    using errcode = 'MR003',
+      hint = 'The policies of public.millrace_decisions say who may.';
+end if;
+update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
+return jsonb_build_object('attempt', p_attempt,
+  'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
 $$;
 revoke all on function public.millrace_decide(bigint, jsonb)
   from public, anon, authenticated, service_role;

@@ -6,24 +6,23 @@ create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
   v_changes millrace.change[];
-begin
-  with question as (
-    insert into public.millrace_decisions
-      (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
-    select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
-      a.created_at, a.deadline_at
-    from millrace.add_waiting(p_stage_id, p_run_ids, 'decision') a
-    -- by key
-    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-    join millrace.stages s on s.id = a.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    returning *
-  )
-  select array_agg(millrace.change_of(q.entity_id, 'started', q.attempt_id::text,
-    p_started_at => q.opened_at)) into v_changes
-  from question q;
-  perform millrace.project(p_stage_id, v_changes);
-end
+
+with question as (
+  insert into public.millrace_decisions
+    (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
+  select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
+    a.created_at, a.deadline_at
+  from millrace.add_waiting(p_stage_id, p_run_ids, 'decision') a
+  -- by key
+  cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
+  join millrace.stages s on s.id = a.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id
+  returning *
+)
+select array_agg(millrace.change_of(q.entity_id, 'started', q.attempt_id::text,
+  p_started_at => q.opened_at)) into v_changes
+from question q;
+perform millrace.project(p_stage_id, v_changes);
 $$;
 
 -- Says why a manual stage's attempt can no longer be decided.
@@ -41,34 +40,33 @@ create function millrace.close_decisions(p_limit int) returns int
 as $$
 declare
   v_closed record;
-begin
-  v_closed := millrace.in_halves(array(
-    select d.attempt_id::text
-    from public.millrace_decisions d
-    where d.closed_at is null
-      and (select a.state from millrace.attempts a where a.id = d.attempt_id)
-        is distinct from 'waiting'
-    -- In no order, or rows that are refused would come first for ever.
-    order by random()
-    limit p_limit
-    for update skip locked), $q$
-    with closed as (
-      update public.millrace_decisions d
-      set closed_at = coalesce(a.finished_at, millrace.now()),
-        closed_why = millrace.why_undecided(a)
-      from millrace.attempts a
-      where d.attempt_id = any ($1::bigint[])
-        and a.id = d.attempt_id
-      returning 1
-    ), gone as (
-      delete from public.millrace_decisions d
-      where d.attempt_id = any ($1::bigint[])
-        and not exists (select from millrace.attempts a where a.id = d.attempt_id)
-    )
-    select count(*) from closed$q$, 'infinity');
-  perform millrace.report('error', 'decision_not_closed',
-    format('The decision on attempt %s cannot be closed: %s', f.key, f.why))
-  from unnest(v_closed.refused) f;
-  return v_closed.done;
-end
+
+v_closed := millrace.in_halves(array(
+  select d.attempt_id::text
+  from public.millrace_decisions d
+  where d.closed_at is null
+    and (select a.state from millrace.attempts a where a.id = d.attempt_id)
+      is distinct from 'waiting'
+  -- In no order, or rows that are refused would come first for ever.
+  order by random()
+  limit p_limit
+  for update skip locked), $q$
+  with closed as (
+    update public.millrace_decisions d
+    set closed_at = coalesce(a.finished_at, millrace.now()),
+      closed_why = millrace.why_undecided(a)
+    from millrace.attempts a
+    where d.attempt_id = any ($1::bigint[])
+      and a.id = d.attempt_id
+    returning 1
+  ), gone as (
+    delete from public.millrace_decisions d
+    where d.attempt_id = any ($1::bigint[])
+      and not exists (select from millrace.attempts a where a.id = d.attempt_id)
+  )
+  select count(*) from closed$q$, 'infinity');
+perform millrace.report('error', 'decision_not_closed',
+  format('The decision on attempt %s cannot be closed: %s', f.key, f.why))
+from unnest(v_closed.refused) f;
+return v_closed.done;
 $$;

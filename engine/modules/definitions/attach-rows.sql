@@ -74,34 +74,33 @@ set millrace.plan = by_index
 as $$
 declare
   v_ids text[];
-begin
-  if tg_op = 'UPDATE' then
-    raise exception
-      'the key of a row of % cannot change from % to %: its runs are filed under it',
-      tg_relid::regclass, to_jsonb(old) ->> tg_argv[1], to_jsonb(new) ->> tg_argv[1]
-      using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-  elsif tg_op = 'TRUNCATE' then
-    perform millrace.delete_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.pipeline_id = tg_argv[0]::int
-      order by r.id
-      for update));
-    perform millrace.hook_rows_gone(tg_argv[0]::int, array(
-      select f.entity_id from millrace.former_runs f where f.pipeline_id = tg_argv[0]::int
-      union
-      select b.entity_id
-      from millrace.stages s
-      join millrace.bypassed b on b.stage_id = s.id
-      where s.pipeline_id = tg_argv[0]::int));
-  else
-    execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
-    perform millrace.forget_runs(tg_argv[0]::int, v_ids);
-  end if;
-  -- For the statement around this one, which may still have to be taken in.
-  perform set_config('millrace.rows_gone', 'on', true);
-  return null;
-end
+
+if tg_op = 'UPDATE' then
+  raise exception
+    'the key of a row of % cannot change from % to %: its runs are filed under it',
+    tg_relid::regclass, to_jsonb(old) ->> tg_argv[1], to_jsonb(new) ->> tg_argv[1]
+    using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
+elsif tg_op = 'TRUNCATE' then
+  perform millrace.delete_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = tg_argv[0]::int
+    order by r.id
+    for update));
+  perform millrace.hook_rows_gone(tg_argv[0]::int, array(
+    select f.entity_id from millrace.former_runs f where f.pipeline_id = tg_argv[0]::int
+    union
+    select b.entity_id
+    from millrace.stages s
+    join millrace.bypassed b on b.stage_id = s.id
+    where s.pipeline_id = tg_argv[0]::int));
+else
+  execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
+  perform millrace.forget_runs(tg_argv[0]::int, v_ids);
+end if;
+-- For the statement around this one, which may still have to be taken in.
+perform set_config('millrace.rows_gone', 'on', true);
+return null;
 $$;
 
 -- Creates the triggers of a pipeline.

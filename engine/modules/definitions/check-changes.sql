@@ -143,70 +143,69 @@ as $$
 declare
   c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
     'timestamp with time zone', 'timestamp with time zone'];
-begin
-  perform millrace.check_key(p_pipeline);
-  perform millrace.refuse_definition(f.what, f.remedy)
-  from (
-    with stage as materialized (
-      select s.name, vs.position
-      from millrace.version_stages vs
-      join millrace.stages s on s.id = vs.stage_id
-      where vs.version_id = p_pipeline.current_version_id
-    ), attribute as materialized (
-      select a.attname::text as name, format_type(a.atttypid, null) as type, a.attgenerated,
-        a.attnotnull
-      from pg_attribute a
-      where a.attrelid = p_pipeline.entity_table and not a.attisdropped
-    )
-    select 1 as ordinal, format('stage %s of pipeline %s would share its columns with pipeline %s, '
-      'which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
-      p.entity_table) as what,
-      'Give the stage another name, or use the projection none.' as remedy
-    from millrace.pipelines p
-    join millrace.version_stages vs on vs.version_id = p.current_version_id
+
+perform millrace.check_key(p_pipeline);
+perform millrace.refuse_definition(f.what, f.remedy)
+from (
+  with stage as materialized (
+    select s.name, vs.position
+    from millrace.version_stages vs
     join millrace.stages s on s.id = vs.stage_id
-    join stage o on o.name = s.name
-    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
-      and 'columns' = all (array[p.projection, p_pipeline.projection])
-    union all
-    select 2, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
-      p.name), 'Give each pipeline a column of its own.'
-    from millrace.pipelines p
-    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
-      and p.status ->> 'column' = p_pipeline.status ->> 'column'
-    union all
-    select 3, format('column %s of table %s %s', c.name, p_pipeline.entity_table, case
-        when a.attgenerated = '' then 'is not null, but the engine writes null to it'
-        else 'is generated, but the engine writes to it' end),
-      format('alter table %s alter %I drop %s;', p_pipeline.entity_table, c.name,
-        case a.attgenerated when '' then 'not null' else 'expression' end)
-    from (
-      select k.name, k.ordinal not in (1, 5)
-      from stage o
-      cross join unnest(millrace.stage_columns(o.name)) with ordinality k(name, ordinal)
-      where p_pipeline.projection = 'columns'
-      union all
-      select k, k in (p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'error')
-      from unnest(millrace.status_columns(p_pipeline.status)) k) c(name, nulled)
-    join attribute a on a.name = c.name
-    where a.attgenerated <> '' or c.nulled and a.attnotnull
-    union all
-    select 10 * o.position + c.ordinal, case
-        when a.name is null then format('table %s has no column %s for stage %s',
-          p_pipeline.entity_table, c.name, o.name)
-        else format('column %s of table %s is of type %s, but must be of type %s', c.name,
-          p_pipeline.entity_table, a.type, c.wanted)
-      end, format('%sselect millrace.add_columns(%L, %L);',
-        case when a.name is not null then 'Drop or rename the column, then: ' end,
-        p_pipeline.entity_table::text, o.name)
+    where vs.version_id = p_pipeline.current_version_id
+  ), attribute as materialized (
+    select a.attname::text as name, format_type(a.atttypid, null) as type, a.attgenerated,
+      a.attnotnull
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table and not a.attisdropped
+  )
+  select 1 as ordinal, format('stage %s of pipeline %s would share its columns with pipeline %s, '
+    'which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
+    p.entity_table) as what,
+    'Give the stage another name, or use the projection none.' as remedy
+  from millrace.pipelines p
+  join millrace.version_stages vs on vs.version_id = p.current_version_id
+  join millrace.stages s on s.id = vs.stage_id
+  join stage o on o.name = s.name
+  where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
+    and 'columns' = all (array[p.projection, p_pipeline.projection])
+  union all
+  select 2, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
+    p.name), 'Give each pipeline a column of its own.'
+  from millrace.pipelines p
+  where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
+    and p.status ->> 'column' = p_pipeline.status ->> 'column'
+  union all
+  select 3, format('column %s of table %s %s', c.name, p_pipeline.entity_table, case
+      when a.attgenerated = '' then 'is not null, but the engine writes null to it'
+      else 'is generated, but the engine writes to it' end),
+    format('alter table %s alter %I drop %s;', p_pipeline.entity_table, c.name,
+      case a.attgenerated when '' then 'not null' else 'expression' end)
+  from (
+    select k.name, k.ordinal not in (1, 5)
     from stage o
-    cross join unnest(millrace.stage_columns(o.name), c_types)
-      with ordinality c(name, wanted, ordinal)
-    left join attribute a on a.name = c.name
+    cross join unnest(millrace.stage_columns(o.name)) with ordinality k(name, ordinal)
     where p_pipeline.projection = 'columns'
-      and a.type is distinct from c.wanted
-      and (c.wanted, a.type) is distinct from ('text', 'character varying')
-    order by 1
-    limit 1) f;
-end
+    union all
+    select k, k in (p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'error')
+    from unnest(millrace.status_columns(p_pipeline.status)) k) c(name, nulled)
+  join attribute a on a.name = c.name
+  where a.attgenerated <> '' or c.nulled and a.attnotnull
+  union all
+  select 10 * o.position + c.ordinal, case
+      when a.name is null then format('table %s has no column %s for stage %s',
+        p_pipeline.entity_table, c.name, o.name)
+      else format('column %s of table %s is of type %s, but must be of type %s', c.name,
+        p_pipeline.entity_table, a.type, c.wanted)
+    end, format('%sselect millrace.add_columns(%L, %L);',
+      case when a.name is not null then 'Drop or rename the column, then: ' end,
+      p_pipeline.entity_table::text, o.name)
+  from stage o
+  cross join unnest(millrace.stage_columns(o.name), c_types)
+    with ordinality c(name, wanted, ordinal)
+  left join attribute a on a.name = c.name
+  where p_pipeline.projection = 'columns'
+    and a.type is distinct from c.wanted
+    and (c.wanted, a.type) is distinct from ('text', 'character varying')
+  order by 1
+  limit 1) f;
 $$;

@@ -159,34 +159,33 @@ declare
   c_compiler constant text := '1';
   v_why text;
   v_given record;
-begin
-  v_why := case
-    when jsonb_typeof(p_definition) is distinct from 'object'
-      or not p_definition ?& '{compiler,digest}' then 'is not compiled'
-    when p_definition ->> 'compiler' <> c_compiler
-      then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
-        p_definition ->> 'compiler', c_compiler)
-    when p_definition ->> 'digest'
-      <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
-      then 'was changed after it was compiled'
+
+v_why := case
+  when jsonb_typeof(p_definition) is distinct from 'object'
+    or not p_definition ?& '{compiler,digest}' then 'is not compiled'
+  when p_definition ->> 'compiler' <> c_compiler
+    then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
+      p_definition ->> 'compiler', c_compiler)
+  when p_definition ->> 'digest'
+    <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
+    then 'was changed after it was compiled'
+end;
+perform millrace.refuse_definition(concat_ws(' ', 'the definition',
+    case when jsonb_typeof(p_definition) = 'object'
+      then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
+  'Write it with definePipeline() and run `npx millrace sync` of this release.')
+where v_why is not null;
+for v_given in
+  select p.field, p.pattern
+  from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
+loop
+  begin
+    perform '' ~ v_given.pattern;
+  exception when others then
+    perform millrace.refuse_definition(format('%s is %s, but must be a regular expression that '
+        'Postgres can read (%s)', v_given.field, to_json(v_given.pattern), sqlerrm),
+      'Correct or simplify it.');
   end;
-  perform millrace.refuse_definition(concat_ws(' ', 'the definition',
-      case when jsonb_typeof(p_definition) = 'object'
-        then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
-    'Write it with definePipeline() and run `npx millrace sync` of this release.')
-  where v_why is not null;
-  for v_given in
-    select p.field, p.pattern
-    from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
-  loop
-    begin
-      perform '' ~ v_given.pattern;
-    exception when others then
-      perform millrace.refuse_definition(format('%s is %s, but must be a regular expression that '
-          'Postgres can read (%s)', v_given.field, to_json(v_given.pattern), sqlerrm),
-        'Correct or simplify it.');
-    end;
-  end loop;
-  perform millrace.check_names(p_definition);
-end
+end loop;
+perform millrace.check_names(p_definition);
 $$;

@@ -7,62 +7,61 @@ as $$
 declare
   v_graph jsonb := p_definition -> 'graph';
   v_id int;
-begin
-  select v.id
-  into v_id
-  from millrace.versions v
-  join millrace.pipelines p on p.current_version_id = v.id
-  where p.id = p_pipeline_id and v.graph = v_graph;
-  if found then
-    return v_id;
-  end if;
-  insert into millrace.versions (pipeline_id, number, graph)
-  select p_pipeline_id, coalesce(max(v.number), 0) + 1, v_graph
-  from millrace.versions v
-  where v.pipeline_id = p_pipeline_id
-  returning id into v_id;
-  insert into millrace.version_stages (
-    version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
-    given_path, on_demand, ends, after, child_pipeline_id)
-  select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
-    s.otherwise, s.given_path, s.on_demand, s.ends,
-    coalesce((
-      select json_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
-        order by m.id, c.id)::jsonb
-      from jsonb_to_recordset(s.after) a(map text, stage text, kind text, n int)
-      join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a.map
-      join millrace.pipelines p on p.name = m.child ->> 'pipeline'
-      join millrace.stages c on c.pipeline_id = p.id and c.name = a.stage), '[]'),
-    (select c.id from millrace.pipelines c where c.name = s.child ->> 'pipeline')
-  from jsonb_to_recordset(p_definition -> 'stages') s(
-    name text, position int, needs text[], dependents text[], is_sink boolean,
-    unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
-    on_demand boolean, ends jsonb, after jsonb, child jsonb)
-  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name
-  cross join lateral (
-    select coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.needs)), '{}'),
-      coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.dependents)), '{}')
-    from millrace.stages o
-    where o.pipeline_id = p_pipeline_id) i(needs, dependents);
-  -- A mark of a stage or a pipeline is never taken back: former versions may need it.
-  update millrace.stages t
-  set reports_to_parent = true
-  from millrace.version_stages vs, jsonb_array_elements(vs.after) a
-  where vs.version_id = v_id
-    and t.id = (a ->> 'stage')::int
-    and not t.reports_to_parent;
-  update millrace.pipelines p
-  set is_child = true
-  from millrace.version_stages vs
-  where vs.version_id = v_id and p.id = vs.child_pipeline_id and not p.is_child;
-  update millrace.pipelines p
-  set current_version_id = v_id,
-    has_given = p.has_given or exists (
-      select from millrace.version_stages vs
-      where vs.version_id = v_id and vs.given_path is not null)
-  where p.id = p_pipeline_id;
+
+select v.id
+into v_id
+from millrace.versions v
+join millrace.pipelines p on p.current_version_id = v.id
+where p.id = p_pipeline_id and v.graph = v_graph;
+if found then
   return v_id;
-end
+end if;
+insert into millrace.versions (pipeline_id, number, graph)
+select p_pipeline_id, coalesce(max(v.number), 0) + 1, v_graph
+from millrace.versions v
+where v.pipeline_id = p_pipeline_id
+returning id into v_id;
+insert into millrace.version_stages (
+  version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
+  given_path, on_demand, ends, after, child_pipeline_id)
+select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
+  s.otherwise, s.given_path, s.on_demand, s.ends,
+  coalesce((
+    select json_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
+      order by m.id, c.id)::jsonb
+    from jsonb_to_recordset(s.after) a(map text, stage text, kind text, n int)
+    join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a.map
+    join millrace.pipelines p on p.name = m.child ->> 'pipeline'
+    join millrace.stages c on c.pipeline_id = p.id and c.name = a.stage), '[]'),
+  (select c.id from millrace.pipelines c where c.name = s.child ->> 'pipeline')
+from jsonb_to_recordset(p_definition -> 'stages') s(
+  name text, position int, needs text[], dependents text[], is_sink boolean,
+  unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
+  on_demand boolean, ends jsonb, after jsonb, child jsonb)
+join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name
+cross join lateral (
+  select coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.needs)), '{}'),
+    coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.dependents)), '{}')
+  from millrace.stages o
+  where o.pipeline_id = p_pipeline_id) i(needs, dependents);
+-- A mark of a stage or a pipeline is never taken back: former versions may need it.
+update millrace.stages t
+set reports_to_parent = true
+from millrace.version_stages vs, jsonb_array_elements(vs.after) a
+where vs.version_id = v_id
+  and t.id = (a ->> 'stage')::int
+  and not t.reports_to_parent;
+update millrace.pipelines p
+set is_child = true
+from millrace.version_stages vs
+where vs.version_id = v_id and p.id = vs.child_pipeline_id and not p.is_child;
+update millrace.pipelines p
+set current_version_id = v_id,
+  has_given = p.has_given or exists (
+    select from millrace.version_stages vs
+    where vs.version_id = v_id and vs.given_path is not null)
+where p.id = p_pipeline_id;
+return v_id;
 $$;
 
 -- Adds to a table the seven columns that the projection keeps for each of these stages. Limits come
@@ -72,16 +71,15 @@ as $$
 declare
   c_types constant text[] := array['text not null default ''pending''', 'text', 'jsonb', 'text',
     'int not null default 0', 'timestamptz', 'timestamptz'];
-begin
-  perform millrace.lock_limits(p.name)
-  from (
-    select o.name from millrace.pipelines o where o.entity_table = p_table order by o.id) p;
-  execute format('alter table %s %s', p_table, (
-    select string_agg(format('add column if not exists %I %s', c.name, c.type), ', '
-      order by s.n, c.n)
-    from unnest(p_stages) with ordinality s(name, n)
-    cross join unnest(millrace.stage_columns(s.name), c_types) with ordinality c(name, type, n)));
-end
+
+perform millrace.lock_limits(p.name)
+from (
+  select o.name from millrace.pipelines o where o.entity_table = p_table order by o.id) p;
+execute format('alter table %s %s', p_table, (
+  select string_agg(format('add column if not exists %I %s', c.name, c.type), ', '
+    order by s.n, c.n)
+  from unnest(p_stages) with ordinality s(name, n)
+  cross join unnest(millrace.stage_columns(s.name), c_types) with ordinality c(name, type, n)));
 $$;
 
 -- Locks what define() changes: limits, the table and, as attach() does, all other definitions, so
@@ -91,25 +89,24 @@ create function millrace.lock_definition(p_pipeline text, p_table regclass, p_mo
 as $$
 declare
   v_wait boolean := false;
-begin
-  loop
-    begin
-      if v_wait then
-        perform pg_advisory_xact_lock(hashtext('millrace.calls'));
-      else
-        perform millrace.lock_limits(p_pipeline);
-        execute format('lock table %s in %s mode', p_table, p_mode);
-        if pg_try_advisory_xact_lock(hashtext('millrace.calls')) then
-          return;
-        end if;
+
+loop
+  begin
+    if v_wait then
+      perform pg_advisory_xact_lock(hashtext('millrace.calls'));
+    else
+      perform millrace.lock_limits(p_pipeline);
+      execute format('lock table %s in %s mode', p_table, p_mode);
+      if pg_try_advisory_xact_lock(hashtext('millrace.calls')) then
+        return;
       end if;
-      -- Lets go what this block has locked.
-      raise object_in_use;
-    exception when object_in_use then
-      v_wait := not v_wait;
-    end;
-  end loop;
-end
+    end if;
+    -- Lets go what this block has locked.
+    raise object_in_use;
+  exception when object_in_use then
+    v_wait := not v_wait;
+  end;
+end loop;
 $$;
 
 -- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
@@ -127,88 +124,87 @@ declare
   v_table regclass;
   v_pipeline_id int;
   v_version_id int;
-begin
-  perform millrace.check_definition(p_definition);
-  v_table := to_regclass(p_definition #>> '{entity,table}');
-  -- Without a projection, who begins a run has only locked its row.
-  perform millrace.lock_definition(v_name, v_table, case p_definition #>> '{entity,projection}'
-    when 'none' then 'exclusive' else 'share row exclusive' end);
-  perform millrace.check_stages(p_definition);
-  perform millrace.check_values(p_definition);
-  perform millrace.check_changes(p_definition);
-  insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, digest, retention_days, details_to, required_columns)
-  select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
-    p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
-      select jsonb_array_elements_text(p_definition #> '{progress,details_to}')), array(
-      select distinct c."column"
-      from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
-      where to_regclass(c."table") = v_table)
-  from jsonb_to_record(p_definition -> 'entity')
-    e(key text, projection text, metadata text, label text, trace text)
-  on conflict on constraint pipelines_name_key do update
-  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, details_to, required_columns) = (excluded.entity_table, excluded.entity_key,
-    excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
-    excluded.digest, excluded.retention_days, excluded.details_to, excluded.required_columns)
-  returning p.id into v_pipeline_id;
-  -- A switch that the definition does not say stays as it is.
-  update millrace.pipelines p
-  set enabled = (p_definition ->> 'enabled')::boolean
-  where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
-  perform millrace.forget_groups(v_pipeline_id, p_definition);
-  execute format($q$
-    insert into millrace.stages as t (pipeline_id, name, %1$s)
-    select $1, s.name, s.%2$s
-    from jsonb_populate_recordset(null::millrace.stages, $2) s
-    on conflict on constraint stages_name_key do update
-    set (%1$s) = (excluded.%3$s)$q$,
-    array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
-    array_to_string(c_columns, ', excluded.'))
-  using v_pipeline_id, p_definition -> 'stages';
-  update millrace.stages t
-  set enabled = s.enabled
-  from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
-  where t.pipeline_id = v_pipeline_id and t.name = s.name and t.enabled <> s.enabled;
-  perform millrace.choose_slots(s.id)
-  from millrace.stages s
-  where s.pipeline_id = v_pipeline_id;
-  perform millrace.save_limits(v_pipeline_id);
-  v_version_id := millrace.save_version(v_pipeline_id, p_definition);
-  perform millrace.save_back_pressures(v_pipeline_id);
-  perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
-  -- In former versions too no worker is to be queued where a stage waits now, or is a gate.
-  update millrace.version_stages vs
-  set unconditional = false
-  from millrace.stages t
-  where t.pipeline_id = v_pipeline_id
-    and t.kind in ('manual', 'pipeline', 'gate')
-    and vs.stage_id = t.id and vs.unconditional;
-  update millrace.stages t
-  set (has_ends, has_conditional_followers) = (
-    select coalesce(bool_or(vs.ends is not null), false), exists (
-        select from millrace.versions v
-        join millrace.version_stages f on f.version_id = v.id and not f.unconditional
-        where v.pipeline_id = v_pipeline_id
-          and (t.id = any (f.needs)
-            or f.after @> jsonb_build_array(jsonb_build_object('map', t.id))))
-    from millrace.version_stages vs
-    where vs.stage_id = t.id)
-  where t.pipeline_id = v_pipeline_id;
-  perform millrace.save_quota(v_pipeline_id, p_definition);
-  perform millrace.save_due(v_pipeline_id, p_definition);
-  -- A stage that no worker takes anything of any more.
-  perform millrace.finish_bypass(s)
-  from millrace.stages s
-  where s.pipeline_id = v_pipeline_id and s.bypassed and s.function_name is null;
-  perform millrace.save_alerts(v_pipeline_id, p_definition);
-  perform millrace.attach(v_name);
-  -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
-  insert into millrace.child_tallies (fan_out_id)
-  select f.id
-  from millrace.fan_outs f
-  join millrace.stages s on s.id = f.stage_id
-  where s.pipeline_id = v_pipeline_id and f.state = 'open';
-  return (select v.number from millrace.versions v where v.id = v_version_id);
-end
+
+perform millrace.check_definition(p_definition);
+v_table := to_regclass(p_definition #>> '{entity,table}');
+-- Without a projection, who begins a run has only locked its row.
+perform millrace.lock_definition(v_name, v_table, case p_definition #>> '{entity,projection}'
+  when 'none' then 'exclusive' else 'share row exclusive' end);
+perform millrace.check_stages(p_definition);
+perform millrace.check_values(p_definition);
+perform millrace.check_changes(p_definition);
+insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
+  label_column, trace_column, digest, retention_days, details_to, required_columns)
+select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
+  p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
+    select jsonb_array_elements_text(p_definition #> '{progress,details_to}')), array(
+    select distinct c."column"
+    from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
+    where to_regclass(c."table") = v_table)
+from jsonb_to_record(p_definition -> 'entity')
+  e(key text, projection text, metadata text, label text, trace text)
+on conflict on constraint pipelines_name_key do update
+set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
+  retention_days, details_to, required_columns) = (excluded.entity_table, excluded.entity_key,
+  excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
+  excluded.digest, excluded.retention_days, excluded.details_to, excluded.required_columns)
+returning p.id into v_pipeline_id;
+-- A switch that the definition does not say stays as it is.
+update millrace.pipelines p
+set enabled = (p_definition ->> 'enabled')::boolean
+where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
+perform millrace.forget_groups(v_pipeline_id, p_definition);
+execute format($q$
+  insert into millrace.stages as t (pipeline_id, name, %1$s)
+  select $1, s.name, s.%2$s
+  from jsonb_populate_recordset(null::millrace.stages, $2) s
+  on conflict on constraint stages_name_key do update
+  set (%1$s) = (excluded.%3$s)$q$,
+  array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
+  array_to_string(c_columns, ', excluded.'))
+using v_pipeline_id, p_definition -> 'stages';
+update millrace.stages t
+set enabled = s.enabled
+from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
+where t.pipeline_id = v_pipeline_id and t.name = s.name and t.enabled <> s.enabled;
+perform millrace.choose_slots(s.id)
+from millrace.stages s
+where s.pipeline_id = v_pipeline_id;
+perform millrace.save_limits(v_pipeline_id);
+v_version_id := millrace.save_version(v_pipeline_id, p_definition);
+perform millrace.save_back_pressures(v_pipeline_id);
+perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
+-- In former versions too no worker is to be queued where a stage waits now, or is a gate.
+update millrace.version_stages vs
+set unconditional = false
+from millrace.stages t
+where t.pipeline_id = v_pipeline_id
+  and t.kind in ('manual', 'pipeline', 'gate')
+  and vs.stage_id = t.id and vs.unconditional;
+update millrace.stages t
+set (has_ends, has_conditional_followers) = (
+  select coalesce(bool_or(vs.ends is not null), false), exists (
+      select from millrace.versions v
+      join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+      where v.pipeline_id = v_pipeline_id
+        and (t.id = any (f.needs)
+          or f.after @> jsonb_build_array(jsonb_build_object('map', t.id))))
+  from millrace.version_stages vs
+  where vs.stage_id = t.id)
+where t.pipeline_id = v_pipeline_id;
+perform millrace.save_quota(v_pipeline_id, p_definition);
+perform millrace.save_due(v_pipeline_id, p_definition);
+-- A stage that no worker takes anything of any more.
+perform millrace.finish_bypass(s)
+from millrace.stages s
+where s.pipeline_id = v_pipeline_id and s.bypassed and s.function_name is null;
+perform millrace.save_alerts(v_pipeline_id, p_definition);
+perform millrace.attach(v_name);
+-- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
+insert into millrace.child_tallies (fan_out_id)
+select f.id
+from millrace.fan_outs f
+join millrace.stages s on s.id = f.stage_id
+where s.pipeline_id = v_pipeline_id and f.state = 'open';
+return (select v.number from millrace.versions v where v.id = v_version_id);
 $$;

@@ -7,16 +7,15 @@ create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
   v_column text := p_definition #>> '{entity,due}';
-begin
-  update millrace.pipelines p
-  set due_column = v_column
-  where p.id = p_pipeline_id and p.due_column is distinct from v_column;
-  insert into millrace.due_progress (pipeline_id)
-  select p_pipeline_id
-  where v_column is not null
-  on conflict on constraint due_progress_pkey do update
-  set (lap_at, lap_key) = (null, null);
-end
+
+update millrace.pipelines p
+set due_column = v_column
+where p.id = p_pipeline_id and p.due_column is distinct from v_column;
+insert into millrace.due_progress (pipeline_id)
+select p_pipeline_id
+where v_column is not null
+on conflict on constraint due_progress_pkey do update
+set (lap_at, lap_key) = (null, null);
 $$;
 
 -- Starts up to so many due runs of a pipeline; returns how many. It looks at the next few thousand
@@ -33,53 +32,52 @@ declare
   v_keys text[] := '{}';
   v_found boolean;
   v_started record;
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  execute format('select exists (select from %s e where e.%I <= $1)', v_pipeline.entity_table,
-    v_pipeline.due_column)
-  into v_found
-  using v_now;
-  if not v_found then
-    return 0;
+
+select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+execute format('select exists (select from %s e where e.%I <= $1)', v_pipeline.entity_table,
+  v_pipeline.due_column)
+into v_found
+using v_now;
+if not v_found then
+  return 0;
+end if;
+-- In the order of define(), which holds the table when it writes the progress.
+execute format('lock table %s in row exclusive mode', v_pipeline.entity_table);
+select d.* into v_progress
+from millrace.due_progress d
+where d.pipeline_id = p_pipeline_id
+for update skip locked;
+if not found then
+  return 0;
+end if;
+for v_key, v_due in execute format(
+  'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 ' || case
+    when v_progress.lap_at is not null then 'and (e.%1$I, e.%2$I) > ($2, $3::%4$s) ' else ''
+  end || 'order by e.%1$I, e.%2$I limit $4',
+  v_pipeline.due_column, v_pipeline.entity_key, v_pipeline.entity_table,
+  millrace.key_type(v_pipeline))
+using v_now, v_progress.lap_at, v_progress.lap_key, v_look
+loop
+  v_looked := v_looked + 1;
+  if millrace.is_rested(p_pipeline_id, v_key, v_due) then
+    v_keys := v_keys || v_key;
   end if;
-  -- In the order of define(), which holds the table when it writes the progress.
-  execute format('lock table %s in row exclusive mode', v_pipeline.entity_table);
-  select d.* into v_progress
-  from millrace.due_progress d
-  where d.pipeline_id = p_pipeline_id
-  for update skip locked;
-  if not found then
-    return 0;
-  end if;
-  for v_key, v_due in execute format(
-    'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 ' || case
-      when v_progress.lap_at is not null then 'and (e.%1$I, e.%2$I) > ($2, $3::%4$s) ' else ''
-    end || 'order by e.%1$I, e.%2$I limit $4',
-    v_pipeline.due_column, v_pipeline.entity_key, v_pipeline.entity_table,
-    millrace.key_type(v_pipeline))
-  using v_now, v_progress.lap_at, v_progress.lap_key, v_look
-  loop
-    v_looked := v_looked + 1;
-    if millrace.is_rested(p_pipeline_id, v_key, v_due) then
-      v_keys := v_keys || v_key;
-    end if;
-    exit when cardinality(v_keys) = p_limit;
-  end loop;
-  update millrace.due_progress d
-  set (lap_at, lap_key) = (
-    select v_due, v_key where v_looked = v_look or cardinality(v_keys) = p_limit)
-  where d.pipeline_id = p_pipeline_id;
-  v_started := millrace.in_halves(
-    millrace.lock_due(v_pipeline, v_keys),
-    format('select cardinality($1) from millrace.queue_stage(%s, %s, $1, $1, ''due'')',
-      p_pipeline_id, millrace.first_stage(p_pipeline_id)),
-    clock_timestamp() + interval '2 seconds');
-  perform millrace.report('error', 'due_not_started', format(
-    'Row %s of pipeline %s is due, but no run can start%s: %s', f.key, v_pipeline.name,
-    case when f.others > 0 then ', nor for ' || f.others || ' more' end, f.why))
-  from unnest(v_started.refused) f;
-  return v_started.done;
-end
+  exit when cardinality(v_keys) = p_limit;
+end loop;
+update millrace.due_progress d
+set (lap_at, lap_key) = (
+  select v_due, v_key where v_looked = v_look or cardinality(v_keys) = p_limit)
+where d.pipeline_id = p_pipeline_id;
+v_started := millrace.in_halves(
+  millrace.lock_due(v_pipeline, v_keys),
+  format('select cardinality($1) from millrace.queue_stage(%s, %s, $1, $1, ''due'')',
+    p_pipeline_id, millrace.first_stage(p_pipeline_id)),
+  clock_timestamp() + interval '2 seconds');
+perform millrace.report('error', 'due_not_started', format(
+  'Row %s of pipeline %s is due, but no run can start%s: %s', f.key, v_pipeline.name,
+  case when f.others > 0 then ', nor for ' || f.others || ' more' end, f.why))
+from unnest(v_started.refused) f;
+return v_started.done;
 $$;
 
 -- Says whether a row has no live run, and its last began before it was due or a minute ago.
@@ -105,17 +103,16 @@ returns text[]
 as $$
 declare
   v_due text[];
-begin
-  execute format(
-    'select array(select e.%2$I::text from %3$s e '
-    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
-    'and millrace.is_rested($3, e.%2$I::text, e.%1$I) order by e.%2$I)',
-    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
-    millrace.key_type(p_pipeline))
-  into v_due
-  using millrace.lock_entities(p_pipeline.id, p_keys, false), v_now, p_pipeline.id;
-  return v_due;
-end
+
+execute format(
+  'select array(select e.%2$I::text from %3$s e '
+  'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
+  'and millrace.is_rested($3, e.%2$I::text, e.%1$I) order by e.%2$I)',
+  p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
+  millrace.key_type(p_pipeline))
+into v_due
+using millrace.lock_entities(p_pipeline.id, p_keys, false), v_now, p_pipeline.id;
+return v_due;
 $$;
 
 -- Looks for columns by which runs are due that have no index.

@@ -61,58 +61,57 @@ set work_mem = '16MB' set jit = off
 as $$
 declare
   v_taken int;
-begin
-  if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
-    return 0;
-  end if;
-  with taken as materialized (
-    delete from millrace.pulses p
-    where p.ctid = any (array(select o.ctid from millrace.pulses o limit p_limit))
-    returning p.*
-  ), delta as materialized (
-    select t.pipeline_id, t.stage_id, t.outcome, date_trunc('minute', t.at, 'UTC') as minute,
-      sum(u.n) as n, coalesce(sum(u.cost_usd), 0) as cost_usd,
-      coalesce(sum(u.input_tokens), 0) as input_tokens,
-      coalesce(sum(u.output_tokens), 0) as output_tokens,
-      sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
-      millrace.count_buckets(array_agg(u.run_ms)) as runs,
-      millrace.count_buckets(array_agg(u.wait_ms)) as waits, (
-        select json_object_agg(k.code, k.n)::jsonb
-        from (
-          select c as code, count(*) as n
-          from unnest(array_agg(u.code)) c
-          where c is not null
-          group by c) k) as codes
-    from taken t
-    -- Side by side: what there is once a pulse stands beside its first time.
-    cross join unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
-      array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
-      u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
-    group by 1, 2, 3, 4
-  ), added as (
-    insert into millrace.sums as s (unit, pipeline_id, stage_id, at, outcome, n, cost_usd,
-      input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes)
-    select u.unit, d.pipeline_id, d.stage_id, u.at, d.outcome, sum(d.n), sum(d.cost_usd),
-      sum(d.input_tokens), sum(d.output_tokens), sum(d.run_ms), sum(d.wait_ms),
-      millrace.add_buckets(array_agg(d.runs)), millrace.add_buckets(array_agg(d.waits)),
-      millrace.add_codes(array_agg(d.codes))
-    from delta d
-    cross join lateral (values ('minute', d.minute),
-      ('hour', date_trunc('hour', d.minute, 'UTC')), ('total', '-infinity')) u(unit, at)
-    group by 1, 2, 3, 4, 5
-    order by 1, 2, 3, 4, 5
-    on conflict on constraint sums_pkey do update
-    set n = s.n + excluded.n, cost_usd = s.cost_usd + excluded.cost_usd,
-      input_tokens = s.input_tokens + excluded.input_tokens,
-      output_tokens = s.output_tokens + excluded.output_tokens,
-      run_ms = s.run_ms + excluded.run_ms, wait_ms = s.wait_ms + excluded.wait_ms,
-      runs = millrace.add_buckets(array[s.runs, excluded.runs]),
-      waits = millrace.add_buckets(array[s.waits, excluded.waits]),
-      codes = millrace.add_codes(array[s.codes, excluded.codes])
-  )
-  select count(*) into v_taken from taken;
-  return v_taken;
-end
+
+if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
+  return 0;
+end if;
+with taken as materialized (
+  delete from millrace.pulses p
+  where p.ctid = any (array(select o.ctid from millrace.pulses o limit p_limit))
+  returning p.*
+), delta as materialized (
+  select t.pipeline_id, t.stage_id, t.outcome, date_trunc('minute', t.at, 'UTC') as minute,
+    sum(u.n) as n, coalesce(sum(u.cost_usd), 0) as cost_usd,
+    coalesce(sum(u.input_tokens), 0) as input_tokens,
+    coalesce(sum(u.output_tokens), 0) as output_tokens,
+    sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
+    millrace.count_buckets(array_agg(u.run_ms)) as runs,
+    millrace.count_buckets(array_agg(u.wait_ms)) as waits, (
+      select json_object_agg(k.code, k.n)::jsonb
+      from (
+        select c as code, count(*) as n
+        from unnest(array_agg(u.code)) c
+        where c is not null
+        group by c) k) as codes
+  from taken t
+  -- Side by side: what there is once a pulse stands beside its first time.
+  cross join unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
+    array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
+    u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
+  group by 1, 2, 3, 4
+), added as (
+  insert into millrace.sums as s (unit, pipeline_id, stage_id, at, outcome, n, cost_usd,
+    input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes)
+  select u.unit, d.pipeline_id, d.stage_id, u.at, d.outcome, sum(d.n), sum(d.cost_usd),
+    sum(d.input_tokens), sum(d.output_tokens), sum(d.run_ms), sum(d.wait_ms),
+    millrace.add_buckets(array_agg(d.runs)), millrace.add_buckets(array_agg(d.waits)),
+    millrace.add_codes(array_agg(d.codes))
+  from delta d
+  cross join lateral (values ('minute', d.minute),
+    ('hour', date_trunc('hour', d.minute, 'UTC')), ('total', '-infinity')) u(unit, at)
+  group by 1, 2, 3, 4, 5
+  order by 1, 2, 3, 4, 5
+  on conflict on constraint sums_pkey do update
+  set n = s.n + excluded.n, cost_usd = s.cost_usd + excluded.cost_usd,
+    input_tokens = s.input_tokens + excluded.input_tokens,
+    output_tokens = s.output_tokens + excluded.output_tokens,
+    run_ms = s.run_ms + excluded.run_ms, wait_ms = s.wait_ms + excluded.wait_ms,
+    runs = millrace.add_buckets(array[s.runs, excluded.runs]),
+    waits = millrace.add_buckets(array[s.waits, excluded.waits]),
+    codes = millrace.add_codes(array[s.codes, excluded.codes])
+)
+select count(*) into v_taken from taken;
+return v_taken;
 $$;
 
 -- The totals of a stage, with the pulses that are still to be added up.

@@ -7,21 +7,20 @@ declare
   v_bounds float8[] := millrace.bucket_bounds();
   v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
   v_ordinal int := 1;
-begin
-  if coalesce(v_wanted, 0) = 0 then
-    return null;
-  end if;
-  while v_ordinal < 16 and p_counts[v_ordinal] < v_wanted loop
-    v_wanted := v_wanted - p_counts[v_ordinal];
-    v_ordinal := v_ordinal + 1;
-  end loop;
-  return case v_ordinal
-    when 1 then v_bounds[1] * v_wanted / p_counts[1]
-    when 16 then v_bounds[15]
-    else v_bounds[v_ordinal - 1] * power(
-      v_bounds[v_ordinal] / v_bounds[v_ordinal - 1], v_wanted / p_counts[v_ordinal])
-  end;
-end
+
+if coalesce(v_wanted, 0) = 0 then
+  return null;
+end if;
+while v_ordinal < 16 and p_counts[v_ordinal] < v_wanted loop
+  v_wanted := v_wanted - p_counts[v_ordinal];
+  v_ordinal := v_ordinal + 1;
+end loop;
+return case v_ordinal
+  when 1 then v_bounds[1] * v_wanted / p_counts[1]
+  when 16 then v_bounds[15]
+  else v_bounds[v_ordinal - 1] * power(
+    v_bounds[v_ordinal] / v_bounds[v_ordinal - 1], v_wanted / p_counts[v_ordinal])
+end;
 $$;
 
 -- Reads the figures of a stage: whole hours by the hour, both ends by the minute where minutes are
@@ -43,15 +42,14 @@ declare
     when p_to < v_kept then p_to
     when p_by_minute then v_kept
     else date_trunc('hour', p_to, 'UTC') end);
-begin
-  return query
-  select m.*
-  from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
-    ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
-  join millrace.sums m on m.unit = e.unit
-    and m.pipeline_id = p_pipeline_id and m.stage_id = p_stage_id and m.at >= e.first
-    and m.at < e.before;
-end
+
+return query
+select m.*
+from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
+  ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
+join millrace.sums m on m.unit = e.unit
+  and m.pipeline_id = p_pipeline_id and m.stage_id = p_stage_id and m.at >= e.first
+  and m.at < e.before;
 $$;
 
 -- Adds the figures of a stage up, a row for each step from p_from to before p_to.
@@ -66,45 +64,44 @@ declare
   v_pipeline_id int := (millrace.pipeline_named(p_pipeline)).id;
   v_stage_id int := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
-begin
-  return query
-  select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
-    coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
-    millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
-    millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
-    coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
-    coalesce(s.codes, '{}')
-  from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
-  left join (
-    select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
-      sum(m.own) filter (where m.outcome = 'completed')::bigint as completed,
-      sum(m.own) filter (where m.outcome = 'ended')::bigint as ended,
-      sum(m.own) filter (where m.outcome = 'failed')::bigint as failed,
-      sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
-      sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
-      sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
-      sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
-      sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
-      millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
-      -- Place by place: of a whole pipeline this adds up thousands of rows.
-      array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
-        sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
-        sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
-        sum(m.waits[15]), sum(m.waits[16])]::bigint[] as waits
+
+return query
+select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
+  coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
+  millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+  millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+  coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
+  coalesce(s.codes, '{}')
+from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
+left join (
+  select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
+    sum(m.own) filter (where m.outcome = 'completed')::bigint as completed,
+    sum(m.own) filter (where m.outcome = 'ended')::bigint as ended,
+    sum(m.own) filter (where m.outcome = 'failed')::bigint as failed,
+    sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
+    sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
+    sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
+    sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+    sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+    millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
+    -- Place by place: of a whole pipeline this adds up thousands of rows.
+    array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
+      sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
+      sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
+      sum(m.waits[15]), sum(m.waits[16])]::bigint[] as waits
+  from (
+    select f.*, case when f.stage_id = v_stage_id then f.n end as own
     from (
-      select f.*, case when f.stage_id = v_stage_id then f.n end as own
-      from (
-        select v_stage_id
-        union all
-        select o.id
-        from millrace.stages o
-        where v_stage_id = 0
-          and o.pipeline_id = v_pipeline_id) t(id)
-      cross join millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
-        p_step < least(p_to - p_from, interval '1 hour')) f) m
-    group by 1) s on s.at = b.at
-  order by b.at;
-end
+      select v_stage_id
+      union all
+      select o.id
+      from millrace.stages o
+      where v_stage_id = 0
+        and o.pipeline_id = v_pipeline_id) t(id)
+    cross join millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
+      p_step < least(p_to - p_from, interval '1 hour')) f) m
+  group by 1) s on s.at = b.at
+order by b.at;
 $$;
 
 -- Returns the figures of a stage from p_from to before p_to, up to one sweep late: attempts by
@@ -122,14 +119,13 @@ declare
   v_to timestamptz := coalesce(p_to,
     date_trunc('minute', v_now, 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
-begin
-  if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
-    raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
-      using errcode = 'MR002', hint = 'Leave both out for the last hour.';
-  end if;
-  return query
-  select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
-end
+
+if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
+  raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
+    using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+end if;
+return query
+select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
 $$;
 
 -- Returns the figures of millrace.figures(), one row for each p_step from p_from to before p_to,
@@ -141,24 +137,23 @@ stable
 as $$
 declare
   v_seconds numeric := extract(epoch from p_step);
-begin
-  if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
-    raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
-      using errcode = 'MR002', hint = 'Name both times.';
-  elsif (v_seconds >= 60 and v_seconds % 60 = 0
-      and extract(month from p_step) = 0 and extract(year from p_step) = 0) is not true then
-    raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
-      using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
-  elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then
-    raise exception 'a step of % is too short for % to %: that is over 2000 rows',
-      p_step, p_from, p_to
-      using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
-  end if;
-  return query
-  select *
-  from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
-      when v_seconds % 86400 = 0 then 'day'
-      when v_seconds % 3600 = 0 then 'hour'
-      else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
-end
+
+if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
+  raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
+    using errcode = 'MR002', hint = 'Name both times.';
+elsif (v_seconds >= 60 and v_seconds % 60 = 0
+    and extract(month from p_step) = 0 and extract(year from p_step) = 0) is not true then
+  raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
+    using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then
+  raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+    p_step, p_from, p_to
+    using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+end if;
+return query
+select *
+from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
+    when v_seconds % 86400 = 0 then 'day'
+    when v_seconds % 3600 = 0 then 'hour'
+    else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
 $$;

@@ -21,22 +21,21 @@ declare
     from unnest(p_entity_ids) with ordinality i(id, ordinal)
     order by i.ordinal);
   v_asked jsonb[];
-begin
-  if array_remove(v_first, null) = '{}' then
-    return null;
-  end if;
-  execute format('select millrace.%I($1, $2)', p_pipeline.name || '__asked')
-  into v_asked
-  using v_first, millrace.batch_bytes();
-  return array(
-    select case when u.id is not null then array(
-        select vs.stage_id
-        from millrace.version_stages vs
-        where vs.version_id = p_pipeline.current_version_id
-          and vs.given_path is not null
-          and jsonb_path_match_tz(u.asked, vs.given_path, '{}', true) is true
-        order by vs.position)::text end
-    from unnest(v_first, v_asked) with ordinality u(id, asked, ordinal)
-    order by u.ordinal);
-end
+
+if array_remove(v_first, null) = '{}' then
+  return null;
+end if;
+execute format('select millrace.%I($1, $2)', p_pipeline.name || '__asked')
+into v_asked
+using v_first, millrace.batch_bytes();
+return array(
+  select case when u.id is not null then array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = p_pipeline.current_version_id
+        and vs.given_path is not null
+        and jsonb_path_match_tz(u.asked, vs.given_path, '{}', true) is true
+      order by vs.position)::text end
+  from unnest(v_first, v_asked) with ordinality u(id, asked, ordinal)
+  order by u.ordinal);
 $$;

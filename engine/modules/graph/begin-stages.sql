@@ -11,21 +11,20 @@ as $$
 declare
   v_skipped record;
   v_wake int[] := '{}';
-begin
-  for v_skipped in
-    select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
-  loop
-    v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := array(select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
-  end loop;
-  if cardinality(p_run_ids) = 0 then
-    return v_wake;
-  end if;
-  return v_wake || (
-    select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_is_projected)
-    from millrace.stages s
-    where s.id = p_stage_id);
-end
+
+for v_skipped in
+  select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
+loop
+  v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
+  p_run_ids := array(select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
+end loop;
+if cardinality(p_run_ids) = 0 then
+  return v_wake;
+end if;
+return v_wake || (
+  select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_is_projected)
+  from millrace.stages s
+  where s.id = p_stage_id);
 $$;
 
 -- Picks the runs in which a stage is not to begin, and says why.
@@ -70,24 +69,23 @@ as $$
 declare
   v_follower record;
   v_wake int[] := '{}';
-begin
-  for v_follower in
-    select f.stage_id, r.ids
-    from (
-      select o.version_id, array_agg(o.id) as ids
-      from millrace.runs o
-      where o.id = any (p_run_ids)
-      group by o.version_id) r
-    join millrace.version_stages f on f.version_id = r.version_id
-    where p_stage_id is null
-      or (p_all or not f.unconditional)
-        and (p_stage_id = any (f.needs)
-          or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id)))
-    order by f.position, r.version_id
-  loop
-    v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
-      millrace.runs_ready_for(v_follower.stage_id, v_follower.ids));
-  end loop;
-  return v_wake;
-end
+
+for v_follower in
+  select f.stage_id, r.ids
+  from (
+    select o.version_id, array_agg(o.id) as ids
+    from millrace.runs o
+    where o.id = any (p_run_ids)
+    group by o.version_id) r
+  join millrace.version_stages f on f.version_id = r.version_id
+  where p_stage_id is null
+    or (p_all or not f.unconditional)
+      and (p_stage_id = any (f.needs)
+        or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id)))
+  order by f.position, r.version_id
+loop
+  v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
+    millrace.runs_ready_for(v_follower.stage_id, v_follower.ids));
+end loop;
+return v_wake;
 $$;

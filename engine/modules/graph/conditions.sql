@@ -74,36 +74,35 @@ create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns 
 as $$
 declare
   v_batch record;
-begin
-  select array_agg(r.id order by r.id) as runs,
-    array_agg(r.version_id order by r.id) as versions,
-    array_agg(r.entity_id order by r.id) as entity_ids,
-    min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.when_path::text, '') as conditions
-  into v_batch
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-    and vs.stage_id = p_stage_id and vs.when_path is not null
-  where r.id = any (p_run_ids);
-  if v_batch.runs is null then
-    return '{}';
-  end if;
-  return array(
-    select u.id
-    from unnest(v_batch.runs, v_batch.versions,
-      millrace.condition_rows(v_batch.pipeline_id, v_batch.entity_ids, v_batch.conditions))
-      u(id, version_id, entity)
-    join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select coalesce(json_object_agg(s.name, d.output)::jsonb, '{}') as needs
-      from millrace.done_attempts d
-      join millrace.stages s on s.id = d.stage_id
-      where d.run_id = u.id and d.stage_id = any (vs.needs)) n
-    where u.entity is not null
-      -- Unknown counts as false, as of a text compared with a number.
-      and not coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity, 'needs', n.needs),
-        vs.when_path, '{}', true), false));
-end
+
+select array_agg(r.id order by r.id) as runs,
+  array_agg(r.version_id order by r.id) as versions,
+  array_agg(r.entity_id order by r.id) as entity_ids,
+  min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.when_path::text, '') as conditions
+into v_batch
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+  and vs.stage_id = p_stage_id and vs.when_path is not null
+where r.id = any (p_run_ids);
+if v_batch.runs is null then
+  return '{}';
+end if;
+return array(
+  select u.id
+  from unnest(v_batch.runs, v_batch.versions,
+    millrace.condition_rows(v_batch.pipeline_id, v_batch.entity_ids, v_batch.conditions))
+    u(id, version_id, entity)
+  join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
+  cross join lateral (
+    select coalesce(json_object_agg(s.name, d.output)::jsonb, '{}') as needs
+    from millrace.done_attempts d
+    join millrace.stages s on s.id = d.stage_id
+    where d.run_id = u.id and d.stage_id = any (vs.needs)) n
+  where u.entity is not null
+    -- Unknown counts as false, as of a text compared with a number.
+    and not coalesce(jsonb_path_match_tz(
+      jsonb_build_object('entity', u.entity, 'needs', n.needs),
+      vs.when_path, '{}', true), false));
 $$;
 
 -- Says whether a stage of a run is done.

@@ -13,43 +13,42 @@ declare
     where r.id = any (v_runs) and vs.stage_id <> p_stage_id);
   v_changes millrace.change[];
   v_stage_id int;
-begin
-  v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
-  -- Not at the stage itself, whose late children go on.
-  perform millrace.cancel_attempts(v_runs, v_stages);
-  perform millrace.end_runs(v_runs, 'completed', p_ended_as => p_name);
-  v_stages := millrace.add_skipped(v_stages, v_runs, jsonb_build_object(
-    'code', 'skipped', 'message', 'the run ended as ' || p_name, 'ended', p_name));
-  -- For thresholds of their parents.
-  insert into millrace.child_tallies (fan_out_id, stage_id, done)
-  select r.fan_out_id, s.id, count(*)
-  from millrace.runs r
-  cross join lateral (
-    select o.stage_id
-    from millrace.done_attempts o
-    where o.run_id = r.id and (o.stage_id = p_stage_id or o.error ? 'ended')
-    offset 0) d
-  join millrace.stages s on s.id = d.stage_id and s.reports_to_parent
-  where r.id = any (v_runs)
-    and (r.fan_out_id is not null) is true
-  group by r.fan_out_id, s.id;
-  perform millrace.project(p_stage_id, v_changes);
-  foreach v_stage_id in array v_stages loop
-    -- Unless a user's trigger has started them anew since.
-    perform millrace.show_stage(v_stage_id, array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (v_runs) and r.ended_as is not null
-        and (
-          select d.error ? 'ended'
-          from millrace.done_attempts d
-          where d.run_id = r.id and d.stage_id = v_stage_id
-          limit 1)
-        and millrace.is_latest_run(r.id)
-      order by r.id), 'skipped', millrace.now());
-  end loop;
-  perform millrace.hook_spent(s, p_items)
-  from millrace.stages s
-  where s.id = p_stage_id and (s.has_quota or s.limits ? 'shared');
-end
+
+v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
+-- Not at the stage itself, whose late children go on.
+perform millrace.cancel_attempts(v_runs, v_stages);
+perform millrace.end_runs(v_runs, 'completed', p_ended_as => p_name);
+v_stages := millrace.add_skipped(v_stages, v_runs, jsonb_build_object(
+  'code', 'skipped', 'message', 'the run ended as ' || p_name, 'ended', p_name));
+-- For thresholds of their parents.
+insert into millrace.child_tallies (fan_out_id, stage_id, done)
+select r.fan_out_id, s.id, count(*)
+from millrace.runs r
+cross join lateral (
+  select o.stage_id
+  from millrace.done_attempts o
+  where o.run_id = r.id and (o.stage_id = p_stage_id or o.error ? 'ended')
+  offset 0) d
+join millrace.stages s on s.id = d.stage_id and s.reports_to_parent
+where r.id = any (v_runs)
+  and (r.fan_out_id is not null) is true
+group by r.fan_out_id, s.id;
+perform millrace.project(p_stage_id, v_changes);
+foreach v_stage_id in array v_stages loop
+  -- Unless a user's trigger has started them anew since.
+  perform millrace.show_stage(v_stage_id, array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_runs) and r.ended_as is not null
+      and (
+        select d.error ? 'ended'
+        from millrace.done_attempts d
+        where d.run_id = r.id and d.stage_id = v_stage_id
+        limit 1)
+      and millrace.is_latest_run(r.id)
+    order by r.id), 'skipped', millrace.now());
+end loop;
+perform millrace.hook_spent(s, p_items)
+from millrace.stages s
+where s.id = p_stage_id and (s.has_quota or s.limits ? 'shared');
 $$;

@@ -9,39 +9,38 @@ set millrace.plan = by_key
 as $$
 declare
   v_copied int[];
-begin
-  with copied as (
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output)
-    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output
-    from millrace.runs r
-    cross join lateral (
-      select o.id
-      from millrace.runs o
-      where o.entity_id = any (array[r.entity_id])
-        and o.pipeline_id = r.pipeline_id and o.id < r.id
-      order by o.entity_id desc, o.id desc
-      limit 1) o
-    -- by key
-    cross join lateral (
-      select a.*
-      from millrace.done_attempts a
-      where a.run_id = o.id
-        and a.stage_id = any (array(
-          select vs.stage_id
-          from millrace.version_stages vs
-          where vs.version_id = p_stage.version_id
-            and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
-        and (a.error ?| '{on_demand,ended}') is not true
-      offset 0) d
-    where r.id = any (p_run_ids)
-    order by r.id, d.id
-    returning stage_id
-  )
-  select array_agg(c.stage_id) into v_copied from copied c;
-  perform millrace.note_pulses('copied', v_copied);
-end
+
+with copied as (
+  insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+    created_at, started_at, finished_at, output)
+  select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+    d.created_at, d.started_at, d.finished_at, d.output
+  from millrace.runs r
+  cross join lateral (
+    select o.id
+    from millrace.runs o
+    where o.entity_id = any (array[r.entity_id])
+      and o.pipeline_id = r.pipeline_id and o.id < r.id
+    order by o.entity_id desc, o.id desc
+    limit 1) o
+  -- by key
+  cross join lateral (
+    select a.*
+    from millrace.done_attempts a
+    where a.run_id = o.id
+      and a.stage_id = any (array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_stage.version_id
+          and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
+      and (a.error ?| '{on_demand,ended}') is not true
+    offset 0) d
+  where r.id = any (p_run_ids)
+  order by r.id, d.id
+  returning stage_id
+)
+select array_agg(c.stage_id) into v_copied from copied c;
+perform millrace.note_pulses('copied', v_copied);
 $$;
 
 -- Skips what comes before a stage at which first runs begin, if their rows bring it along or its
@@ -56,24 +55,23 @@ declare
     where r.id = any (p_run_ids) and r.given is not null
     order by r.id);
   v_earlier_id int;
-begin
-  -- New runs are all of one version.
-  for v_earlier_id in
-    select vs.stage_id
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = v_first[1]
-      and p_stage_id = any (vs.dependents) and not vs.on_demand
-    order by vs.position
-  loop
-    perform millrace.add_skipped(array[v_earlier_id], k.run_ids, k.why),
-      millrace.show_stage(v_earlier_id, k.run_ids, 'skipped', millrace.now())
-    from millrace.runs_to_skip(
-      v_earlier_id, millrace.runs_ready_for(v_earlier_id, v_first), false) k;
-  end loop;
-  return case when v_first = '{}' then p_run_ids
-    else millrace.runs_to_begin(p_stage_id, p_run_ids) end;
-end
+
+-- New runs are all of one version.
+for v_earlier_id in
+  select vs.stage_id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+  where r.id = v_first[1]
+    and p_stage_id = any (vs.dependents) and not vs.on_demand
+  order by vs.position
+loop
+  perform millrace.add_skipped(array[v_earlier_id], k.run_ids, k.why),
+    millrace.show_stage(v_earlier_id, k.run_ids, 'skipped', millrace.now())
+  from millrace.runs_to_skip(
+    v_earlier_id, millrace.runs_ready_for(v_earlier_id, v_first), false) k;
+end loop;
+return case when v_first = '{}' then p_run_ids
+  else millrace.runs_to_begin(p_stage_id, p_run_ids) end;
 $$;
 
 -- Returns the stage at which a pipeline starts unless another is named.
@@ -96,34 +94,33 @@ create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int
 as $$
 declare
   v_lacking record;
-begin
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by n.position desc)
-      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
-        or d.undemanded and vs.after @> jsonb_build_array(
-          jsonb_build_object('map', n.stage_id))))[1] as need,
-    (array_agg(s.name order by n.position))[1] as first
-  into v_lacking
-  from millrace.runs r
-  join millrace.pipelines p on p.id = r.pipeline_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  join millrace.version_stages n
-    on n.version_id = r.version_id and p_stage_id = any (n.dependents)
-  join millrace.stages s on s.id = n.stage_id
-  left join lateral (
-    select coalesce(d.error ? 'on_demand', false) as undemanded
-    from millrace.done_attempts d
-    where d.run_id = r.id and d.stage_id = n.stage_id
-    limit 1) d on true
-  where r.id = any (p_run_ids)
-    and d.undemanded is distinct from false;
-  if v_lacking.need is not null then
-    raise exception 'stage % cannot start for %: its need % has no result',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      format(case v_lacking.runs when 1 then '1 entity (%2$s)' else '%s entities (%s, …)' end,
-        v_lacking.runs, v_lacking.entity_id), v_lacking.need
-      using errcode = 'MR005', hint = format(
-        'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
-  end if;
-end
+
+select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+  (array_agg(s.name order by n.position desc)
+    filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
+      or d.undemanded and vs.after @> jsonb_build_array(
+        jsonb_build_object('map', n.stage_id))))[1] as need,
+  (array_agg(s.name order by n.position))[1] as first
+into v_lacking
+from millrace.runs r
+join millrace.pipelines p on p.id = r.pipeline_id
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+join millrace.version_stages n
+  on n.version_id = r.version_id and p_stage_id = any (n.dependents)
+join millrace.stages s on s.id = n.stage_id
+left join lateral (
+  select coalesce(d.error ? 'on_demand', false) as undemanded
+  from millrace.done_attempts d
+  where d.run_id = r.id and d.stage_id = n.stage_id
+  limit 1) d on true
+where r.id = any (p_run_ids)
+  and d.undemanded is distinct from false;
+if v_lacking.need is not null then
+  raise exception 'stage % cannot start for %: its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    format(case v_lacking.runs when 1 then '1 entity (%2$s)' else '%s entities (%s, …)' end,
+      v_lacking.runs, v_lacking.entity_id), v_lacking.need
+    using errcode = 'MR005', hint = format(
+      'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
+end if;
 $$;

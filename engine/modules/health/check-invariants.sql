@@ -42,38 +42,37 @@ declare
   v_progress millrace.check_progress;
   v_until bigint;
   v_found record;
-begin
-  select c.* into v_progress from millrace.check_progress c for update skip locked;
-  if not found
-      or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
-    return null;
-  end if;
-  v_until := coalesce((
-    select r.id
-    from millrace.runs r
-    where r.id > v_progress.after
-    order by r.id
-    offset p_limit - 1
-    limit 1), c_end);
-  select count(*)::int as faults,
-    coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
-    min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
-  into v_found
-  from millrace.check_slice(v_progress.after, v_until) f;
-  perform millrace.report('error', 'invariant_violated',
-    format('An invariant is violated (faults: %s). %s', v_found.faults, v_found.first),
-    jsonb_build_object('runs', v_found.run_ids[:20]))
-  where v_found.faults > 0;
-  update millrace.check_progress c
-  set after = case when v_until = c_end then 0 else v_until end,
-    ended_at = case when v_until = c_end then v_now else c.ended_at end,
-    -- Faulty runs of the round before go when the present round has passed them.
-    faulty = (array(
-      select i from unnest(c.faulty) i where i not between c.after + 1 and v_until
-      union
-      select i from unnest(v_found.run_ids) i
-      order by 1))[:20]
-  where c.id;
-  return nullif(v_found.faults, 0);
-end
+
+select c.* into v_progress from millrace.check_progress c for update skip locked;
+if not found
+    or (v_progress.after = 0 and v_progress.ended_at > v_now - interval '1 hour') then
+  return null;
+end if;
+v_until := coalesce((
+  select r.id
+  from millrace.runs r
+  where r.id > v_progress.after
+  order by r.id
+  offset p_limit - 1
+  limit 1), c_end);
+select count(*)::int as faults,
+  coalesce(array_agg(distinct f.run_id) filter (where f.run_id is not null), '{}') as run_ids,
+  min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
+into v_found
+from millrace.check_slice(v_progress.after, v_until) f;
+perform millrace.report('error', 'invariant_violated',
+  format('An invariant is violated (faults: %s). %s', v_found.faults, v_found.first),
+  jsonb_build_object('runs', v_found.run_ids[:20]))
+where v_found.faults > 0;
+update millrace.check_progress c
+set after = case when v_until = c_end then 0 else v_until end,
+  ended_at = case when v_until = c_end then v_now else c.ended_at end,
+  -- Faulty runs of the round before go when the present round has passed them.
+  faulty = (array(
+    select i from unnest(c.faulty) i where i not between c.after + 1 and v_until
+    union
+    select i from unnest(v_found.run_ids) i
+    order by 1))[:20]
+where c.id;
+return nullif(v_found.faults, 0);
 $$;

@@ -4,15 +4,14 @@ create function public.millrace_keep_page(p_page_url text) returns jsonb
 as $$
 declare
   v_own text := '^http://(localhost|127\.[0-9.]+|\[::1\])[:/]';
-begin
-  update millrace.settings s
-  set value = p_page_url
-  where s.name = 'page_url'
-    and (p_page_url !~ v_own or s.value = '' or s.value ~ v_own)
-    and s.value <> p_page_url;
-  return jsonb_build_object('page_url', (
-    select s.value from millrace.settings s where s.name = 'page_url'));
-end
+
+update millrace.settings s
+set value = p_page_url
+where s.name = 'page_url'
+  and (p_page_url !~ v_own or s.value = '' or s.value ~ v_own)
+  and s.value <> p_page_url;
+return jsonb_build_object('page_url', (
+  select s.value from millrace.settings s where s.name = 'page_url'));
 $$;
 
 -- Says what helps where a function answered a wake-up so; null where it answered well.

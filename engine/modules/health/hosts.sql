@@ -13,32 +13,31 @@ declare
   v_seen jsonb := jsonb_strip_nulls(jsonb_build_object(
     'seen_at', date_trunc('second', v_now), 'release', left(p_release, 200), 'url', p_url,
     'woken_at', case when p_url is not null then v_now end));
-begin
-  perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
-    'Send [{"pipeline": "…", "stage": "…"}].');
-  select array_agg(case
-      when s.id is null then 'unknown'
-      when s.host is null then 'function'
-      when s.enabled and p.enabled and not s.bypassed and millrace.has_ready_work(s.id)
-        then 'ready'
-      else 'idle'
-    end order by i.ordinality), array_agg(s.id) filter (where s.host = 'worker')
-  into v_states, v_ids
-  from jsonb_array_elements(p_stages) with ordinality i(named, ordinality)
-  left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
-  left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
-  -- A process asks up to five times a second, which is no news. The address of a process that is
-  -- woken outlasts the questions of others for a week.
-  update millrace.stages s
-  set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
-    then s.seen - 'release' else '{}' end || v_seen
-  where s.id in (
-    select o.id
-    from millrace.stages o
-    where o.id = any (v_ids)
-      and ((o.seen ->> 'seen_at')::timestamptz >= v_now - interval '4 seconds' is not true
-        or o.seen ->> 'url' <> p_url)
-    for update skip locked);
-  return jsonb_build_object('stages', v_states);
-end
+
+perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
+  'Send [{"pipeline": "…", "stage": "…"}].');
+select array_agg(case
+    when s.id is null then 'unknown'
+    when s.host is null then 'function'
+    when s.enabled and p.enabled and not s.bypassed and millrace.has_ready_work(s.id)
+      then 'ready'
+    else 'idle'
+  end order by i.ordinality), array_agg(s.id) filter (where s.host = 'worker')
+into v_states, v_ids
+from jsonb_array_elements(p_stages) with ordinality i(named, ordinality)
+left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
+left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
+-- A process asks up to five times a second, which is no news. The address of a process that is
+-- woken outlasts the questions of others for a week.
+update millrace.stages s
+set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
+  then s.seen - 'release' else '{}' end || v_seen
+where s.id in (
+  select o.id
+  from millrace.stages o
+  where o.id = any (v_ids)
+    and ((o.seen ->> 'seen_at')::timestamptz >= v_now - interval '4 seconds' is not true
+      or o.seen ->> 'url' <> p_url)
+  for update skip locked);
+return jsonb_build_object('stages', v_states);
 $$;

@@ -14,14 +14,13 @@ declare
     when new.name in ('page_url', 'playbooks_url')
       and coalesce(new.value, '-') !~ '^(https?://[^/[:space:]<>|]+(/[^[:space:]<>|]*)?)?$'
       then 'an address with https:// or http://, or empty' end;
-begin
-  if v_wanted is not null then
-    raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-      using errcode = 'MR002', hint = format(
-        'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
-  end if;
-  return new;
-end
+
+if v_wanted is not null then
+  raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
+    using errcode = 'MR002', hint = format(
+      'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
+end if;
+return new;
 $$;
 
 create trigger settings_are_checked

@@ -45,47 +45,46 @@ set millrace.plan = for_lists
 as $$
 declare
   v_is_swept boolean := coalesce(millrace.last_sweep() > v_now - interval '1 minute', false);
-begin
-  return query
-  with found as materialized (
-    select s.*, p.name as pipeline, w.queue_at
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
-    cross join lateral (
-      select a.queue_at
-      from millrace.attempts a
-      where a.stage_id = s.id
-        and a.queue_at < v_now - interval '30 seconds'
-        and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 1) w
-    where s.function_name is not null and s.enabled and not s.bypassed
-      and (not v_is_swept or exists (
-        select from millrace.wake_ups r
-        where r.stage_id = s.id
-          and r.woken_at <= v_now - interval '10 seconds'))
-      and millrace.live_workers(s.id) = 0
-      and (s.limits is null or millrace.hook_has_room(s))
-  )
-  select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
-    concat_ws(' ', k.who, k.answered || ':', k.means),
-    format('nobody takes it up: %s %s%s: %s', k.who, k.answered,
-      ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
-    case when f.host is null
-      then coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
-      else 'npx millrace work starts a worker; see the log of one that runs' end
-  from found f
-  left join millrace.last_answers() l on l.function_name = f.function_name
+
+return query
+with found as materialized (
+  select s.*, p.name as pipeline, w.queue_at
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
   cross join lateral (
-    select case when f.host is null then f.function_name
-        else coalesce('the worker at ' || (f.seen ->> 'url'), 'its worker') end as who,
-      coalesce(l.answered, 'is silent') as answered, coalesce(
-      case when f.host is null then l.means else replace(l.means, 'the function', 'it') end,
-      case when f.host is null then 'no wake-up came through, see npx millrace doctor' end,
-      'it last asked for work at ' || (f.seen ->> 'seen_at'),
-      'none has asked for work') as means) k
-  order by f.pipeline, f.id;
-end
+    select a.queue_at
+    from millrace.attempts a
+    where a.stage_id = s.id
+      and a.queue_at < v_now - interval '30 seconds'
+      and a.state = 'queued'
+    order by a.queue_at, a.id
+    limit 1) w
+  where s.function_name is not null and s.enabled and not s.bypassed
+    and (not v_is_swept or exists (
+      select from millrace.wake_ups r
+      where r.stage_id = s.id
+        and r.woken_at <= v_now - interval '10 seconds'))
+    and millrace.live_workers(s.id) = 0
+    and (s.limits is null or millrace.hook_has_room(s))
+)
+select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
+  concat_ws(' ', k.who, k.answered || ':', k.means),
+  format('nobody takes it up: %s %s%s: %s', k.who, k.answered,
+    ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
+  case when f.host is null
+    then coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
+    else 'npx millrace work starts a worker; see the log of one that runs' end
+from found f
+left join millrace.last_answers() l on l.function_name = f.function_name
+cross join lateral (
+  select case when f.host is null then f.function_name
+      else coalesce('the worker at ' || (f.seen ->> 'url'), 'its worker') end as who,
+    coalesce(l.answered, 'is silent') as answered, coalesce(
+    case when f.host is null then l.means else replace(l.means, 'the function', 'it') end,
+    case when f.host is null then 'no wake-up came through, see npx millrace doctor' end,
+    'it last asked for work at ' || (f.seen ->> 'seen_at'),
+    'none has asked for work') as means) k
+order by f.pipeline, f.id;
 $$;
 
 -- Returns when the last sweep was done; -infinity: there was none yet. Read from the table, since

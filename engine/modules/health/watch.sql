@@ -15,65 +15,64 @@ declare
     select from millrace.attempts a
     where a.deadline_at is not null
     offset 50000) then 'waiting' end;
-begin
-  return query
-  select s.id, least(greatest(r.n - coalesce(h.started, 0), 0), p_most), least(b.n, p_most),
-    coalesce(h.started, 0), coalesce(h.waiting, 0), least(d.n, p_most), o.queue_at,
-    least(o.queue_at, h.since), nullif(array_remove(array[
-      case when r.n - coalesce(h.started, 0) > p_most then 'ready' end,
-      case when b.n > p_most then 'in_backoff' end, v_waiting,
-      case when d.n > p_most then 'failed' end], null), '{}'), coalesce(w.n, 0)
-  from millrace.stages s
-  left join (
-    select o.stage_id, count(*) as n
-    from millrace.workers o
-    where o.working and o.left_at is null and o.heartbeat_at > v_since
-    group by o.stage_id) w on w.stage_id = s.id
-  left join (
-    select k.stage_id, count(k.queue_at) as started, count(*) - count(k.queue_at) as waiting,
-      min(coalesce(k.queue_at, k.started_at)) as since
-    from (
-      select a.stage_id, a.queue_at, a.started_at
-      from millrace.claims c
-      cross join unnest(c.attempt_ids) i(id)
-      -- A lateral look-up, or the planner may walk all attempts.
-      cross join lateral (
-        select o.stage_id, o.queue_at, o.started_at
-        from millrace.attempts o
-        where o.id = i.id and o.token = c.token and o.state = 'started'
-        limit 1) a
-      union all
-      (select a.stage_id, a.queue_at, a.started_at
-       from millrace.attempts a
-       where a.deadline_at is not null
-       limit 50000)) k
-    group by k.stage_id) h on h.stage_id = s.id
-  cross join lateral (
-    select count(*) as n
-    from (
-      select from millrace.attempts a
-      where a.stage_id = s.id and a.queue_at <= v_now
-      limit p_most + coalesce(h.started, 0) + 1) k) r
-  cross join lateral (
-    select count(*) as n
-    from (
-      select from millrace.attempts a
-      where a.stage_id = s.id and a.queue_at > v_now
-      limit p_most + 1) k) b
-  cross join lateral (
-    select count(*) as n
-    from (
-      select from millrace.runs f
-      where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
-      order by f.error_code
-      limit p_most + 1) k) d
-  left join lateral (
-    select a.queue_at
-    from millrace.attempts a
-    where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
-    order by a.queue_at, a.id
-    limit 1) o on true;
-end
+
+return query
+select s.id, least(greatest(r.n - coalesce(h.started, 0), 0), p_most), least(b.n, p_most),
+  coalesce(h.started, 0), coalesce(h.waiting, 0), least(d.n, p_most), o.queue_at,
+  least(o.queue_at, h.since), nullif(array_remove(array[
+    case when r.n - coalesce(h.started, 0) > p_most then 'ready' end,
+    case when b.n > p_most then 'in_backoff' end, v_waiting,
+    case when d.n > p_most then 'failed' end], null), '{}'), coalesce(w.n, 0)
+from millrace.stages s
+left join (
+  select o.stage_id, count(*) as n
+  from millrace.workers o
+  where o.working and o.left_at is null and o.heartbeat_at > v_since
+  group by o.stage_id) w on w.stage_id = s.id
+left join (
+  select k.stage_id, count(k.queue_at) as started, count(*) - count(k.queue_at) as waiting,
+    min(coalesce(k.queue_at, k.started_at)) as since
+  from (
+    select a.stage_id, a.queue_at, a.started_at
+    from millrace.claims c
+    cross join unnest(c.attempt_ids) i(id)
+    -- A lateral look-up, or the planner may walk all attempts.
+    cross join lateral (
+      select o.stage_id, o.queue_at, o.started_at
+      from millrace.attempts o
+      where o.id = i.id and o.token = c.token and o.state = 'started'
+      limit 1) a
+    union all
+    (select a.stage_id, a.queue_at, a.started_at
+     from millrace.attempts a
+     where a.deadline_at is not null
+     limit 50000)) k
+  group by k.stage_id) h on h.stage_id = s.id
+cross join lateral (
+  select count(*) as n
+  from (
+    select from millrace.attempts a
+    where a.stage_id = s.id and a.queue_at <= v_now
+    limit p_most + coalesce(h.started, 0) + 1) k) r
+cross join lateral (
+  select count(*) as n
+  from (
+    select from millrace.attempts a
+    where a.stage_id = s.id and a.queue_at > v_now
+    limit p_most + 1) k) b
+cross join lateral (
+  select count(*) as n
+  from (
+    select from millrace.runs f
+    where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
+    order by f.error_code
+    limit p_most + 1) k) d
+left join lateral (
+  select a.queue_at
+  from millrace.attempts a
+  where a.stage_id = s.id and a.queue_at is not null and a.state = 'queued'
+  order by a.queue_at, a.id
+  limit 1) o on true;
 $$;
 
 -- A row for each stage. ready, in_backoff, started, waiting: attempts that are live now. failed:

@@ -40,34 +40,33 @@ declare
   v_to record;
   v_late int[] := '{}';
   v_done record;
-begin
-  -- Gates with limits may pass rows, since nobody keeps this transaction open.
-  perform set_config('millrace.commits_soon', 'on', true);
-  v_items := millrace.parse_items(p_items, 'submission');
-  -- The run to lock is known before the attempt is, which a sweep may replace meanwhile.
-  v_locked := millrace.lock_attempts(
-    array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
-  for v_i in 1 .. cardinality(v_items) loop
-    if v_items[v_i].verdict is null and v_items[v_i].attempt_id = any (v_locked) then
-      v_to := millrace.attempt_of_end(v_items[v_i]);
-      v_items[v_i].attempt_id := v_to.id;
-      v_moved := v_moved || v_to.id;
-      v_late := v_late || case when v_to.late then array[v_items[v_i].ord] end;
-    end if;
-  end loop;
-  -- Once more, for those that are queued, which a claim might take otherwise.
-  v_done := millrace.apply_outcomes_guarded(
-    millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
-  return jsonb_build_object(
-    'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
-    'wake', millrace.wake_list(millrace.stages_to_wake(
-      v_done.ready || millrace.stages_freed(array(
-        select i.attempt_id
-        from unnest(v_done.items) i
-        where i.verdict is null and i.reason is null)))),
-    'sweep_due', millrace.sweep_due(),
-    'collect', millrace.parents_to_collect('{}'));
-end
+
+-- Gates with limits may pass rows, since nobody keeps this transaction open.
+perform set_config('millrace.commits_soon', 'on', true);
+v_items := millrace.parse_items(p_items, 'submission');
+-- The run to lock is known before the attempt is, which a sweep may replace meanwhile.
+v_locked := millrace.lock_attempts(
+  array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
+for v_i in 1 .. cardinality(v_items) loop
+  if v_items[v_i].verdict is null and v_items[v_i].attempt_id = any (v_locked) then
+    v_to := millrace.attempt_of_end(v_items[v_i]);
+    v_items[v_i].attempt_id := v_to.id;
+    v_moved := v_moved || v_to.id;
+    v_late := v_late || case when v_to.late then array[v_items[v_i].ord] end;
+  end if;
+end loop;
+-- Once more, for those that are queued, which a claim might take otherwise.
+v_done := millrace.apply_outcomes_guarded(
+  millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
+return jsonb_build_object(
+  'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
+  'wake', millrace.wake_list(millrace.stages_to_wake(
+    v_done.ready || millrace.stages_freed(array(
+      select i.attempt_id
+      from unnest(v_done.items) i
+      where i.verdict is null and i.reason is null)))),
+  'sweep_due', millrace.sweep_due(),
+  'collect', millrace.parents_to_collect('{}'));
 $$;
 
 -- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
@@ -77,40 +76,39 @@ set millrace.plan = by_key
 as $$
 declare
   v_jobs jsonb;
-begin
-  if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
-    raise exception 'p_limit is % and p_poll_ms is %, but they must be from 1 to 1000 and 3600000',
-        p_limit, p_poll_ms
-      using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
-        'or leave it unset.';
-  end if;
-  with due as (
-    select a.id from millrace.attempts a
-    where a.poll_at <= v_now and a.state = 'waiting'
-    order by a.poll_at
-    limit p_limit
-    for update skip locked
-  ), taken as (
-    -- The next poll is set at once, so that two pollers never ask for the same job.
-    update millrace.attempts a
-    set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
-    from due, millrace.stages s
-    where a.id = due.id and s.id = a.stage_id
-    returning a.*, s.name as stage, s.function_name, s.pipeline_id,
-      a.job_started_at is null as awaits_start
-  )
-  select json_agg(jsonb_build_object(
-      'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
-      'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
-      'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)::jsonb
-  into v_jobs
-  from taken t
-  join millrace.pipelines p on p.id = t.pipeline_id
-  join millrace.runs r on r.id = t.run_id;
-  return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
-    'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
-end
+
+if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
+  raise exception 'p_limit is % and p_poll_ms is %, but they must be from 1 to 1000 and 3600000',
+      p_limit, p_poll_ms
+    using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
+      'or leave it unset.';
+end if;
+with due as (
+  select a.id from millrace.attempts a
+  where a.poll_at <= v_now and a.state = 'waiting'
+  order by a.poll_at
+  limit p_limit
+  for update skip locked
+), taken as (
+  -- The next poll is set at once, so that two pollers never ask for the same job.
+  update millrace.attempts a
+  set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
+  from due, millrace.stages s
+  where a.id = due.id and s.id = a.stage_id
+  returning a.*, s.name as stage, s.function_name, s.pipeline_id,
+    a.job_started_at is null as awaits_start
+)
+select json_agg(jsonb_build_object(
+    'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
+    'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
+    'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
+    'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)::jsonb
+into v_jobs
+from taken t
+join millrace.pipelines p on p.id = t.pipeline_id
+join millrace.runs r on r.id = t.run_id;
+return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
+  'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 $$;
 
 -- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While
@@ -120,31 +118,30 @@ set millrace.plan = by_key
 as $$
 declare
   v_noted int;
-begin
-  with locked as (
-    select w.id, w.deadline, t.state
-    from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
-    -- A lateral look-up, or the planner would walk the attempts of a stage.
-    cross join lateral (
-      select a.id, s.deadline
-      from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
-      where a.id = t.attempt and a.state = 'waiting' and a.service = t.service
-        and a.job_id = t.job_id and a.job_started_at is null
-        and (t.state = 'running'
-          or t.state = 'queued' and a.deadline_at < v_now + s.deadline / 2)
-      limit 1
-      for update of a skip locked
-    ) w
-  ), noted as (
-    update millrace.attempts a
-    set deadline_at = v_now + h.deadline,
-      job_started_at = case when h.state = 'running' then v_now end
-    from locked h
-    where a.id = h.id
-    returning a.id
-  )
-  select count(*) into v_noted from noted;
-  return jsonb_build_object('noted', v_noted);
-end
+
+with locked as (
+  select w.id, w.deadline, t.state
+  from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
+  -- A lateral look-up, or the planner would walk the attempts of a stage.
+  cross join lateral (
+    select a.id, s.deadline
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.id = t.attempt and a.state = 'waiting' and a.service = t.service
+      and a.job_id = t.job_id and a.job_started_at is null
+      and (t.state = 'running'
+        or t.state = 'queued' and a.deadline_at < v_now + s.deadline / 2)
+    limit 1
+    for update of a skip locked
+  ) w
+), noted as (
+  update millrace.attempts a
+  set deadline_at = v_now + h.deadline,
+    job_started_at = case when h.state = 'running' then v_now end
+  from locked h
+  where a.id = h.id
+  returning a.id
+)
+select count(*) into v_noted from noted;
+return jsonb_build_object('noted', v_noted);
 $$;

@@ -7,46 +7,45 @@ set millrace.plan = by_key
 as $$
 declare
   v_job_id text := p_job ->> 'job_id';
-begin
-  if p_job ? 'stage' then
-    -- Whether the attempt still waits is judged when the job is recorded.
-    return (
-      select p_job
-        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
-      from millrace.pipelines p
-      join millrace.stages s on s.pipeline_id = p.id
-      where p.name = p_job ->> 'pipeline'
-        and s.name = p_job ->> 'stage'
-        and s.function_name is not null);
-  end if;
-  if v_job_id is null then
-    raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-      using errcode = 'MR002',
-        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
-  end if;
+
+if p_job ? 'stage' then
+  -- Whether the attempt still waits is judged when the job is recorded.
   return (
-    select (array_agg(j.owner order by j.waits desc, j.id desc))[1]
+    select p_job
+      || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
+    from millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id
+    where p.name = p_job ->> 'pipeline'
+      and s.name = p_job ->> 'stage'
+      and s.function_name is not null);
+end if;
+if v_job_id is null then
+  raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
+    using errcode = 'MR002',
+      hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+end if;
+return (
+  select (array_agg(j.owner order by j.waits desc, j.id desc))[1]
+  from (
+    select a.id, a.state = 'waiting' as waits, jsonb_build_object('function', s.function_name,
+      'service', a.service, 'pipeline', p.name, 'stage', s.name,
+      'submission', coalesce(a.submission_id, a.id), 'trace_id', r.trace_id,
+      'entity_id', r.entity_id,
+      'ended', r.status <> 'running' or a.state not in ('waiting', 'failed')) as owner
     from (
-      select a.id, a.state = 'waiting' as waits, jsonb_build_object('function', s.function_name,
-        'service', a.service, 'pipeline', p.name, 'stage', s.name,
-        'submission', coalesce(a.submission_id, a.id), 'trace_id', r.trace_id,
-        'entity_id', r.entity_id,
-        'ended', r.status <> 'running' or a.state not in ('waiting', 'failed')) as owner
-      from (
-        select o.*
-        from millrace.attempts o
-        where hashtextextended(o.job_id, 0) = hashtextextended(v_job_id, 0)
-          and o.job_id is not null
-          and o.service not in ('children', 'decision', 'by_hand')
-          and o.job_id = v_job_id
-        -- by key
-        order by o.id + 0 desc
-        limit 100) a
-      join millrace.runs r on r.id = a.run_id
-      join millrace.stages s on s.id = a.stage_id
-      join millrace.pipelines p on p.id = s.pipeline_id) j
-    having count(*) filter (where j.waits) < 2);
-end
+      select o.*
+      from millrace.attempts o
+      where hashtextextended(o.job_id, 0) = hashtextextended(v_job_id, 0)
+        and o.job_id is not null
+        and o.service not in ('children', 'decision', 'by_hand')
+        and o.job_id = v_job_id
+      -- by key
+      order by o.id + 0 desc
+      limit 100) a
+    join millrace.runs r on r.id = a.run_id
+    join millrace.stages s on s.id = a.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id) j
+  having count(*) filter (where j.waits) < 2);
 $$;
 
 -- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log.

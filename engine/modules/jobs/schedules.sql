@@ -5,26 +5,25 @@ set enable_seqscan = off
 as $$
 declare
   v_wanted text;
-begin
-  -- Of two sweeps that unschedule the job at once, pg_cron fails the second.
-  if not pg_try_advisory_xact_lock(hashtext('millrace.polls')) then
-    return;
-  end if;
-  v_wanted := (
-    select ceil(extract(epoch from least(min(s.poll_every), '59 seconds'))) || ' seconds'
-    from millrace.stages s
-    where s.poll_every is not null
-      and exists (select from millrace.attempts a where a.poll_at is not null)
-    having count(*) > 0);
-  if v_wanted is not distinct from (
-      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
-    return;
-  elsif v_wanted is not null then
-    perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
-  else
-    perform cron.unschedule('millrace-poll');
-  end if;
-end
+
+-- Of two sweeps that unschedule the job at once, pg_cron fails the second.
+if not pg_try_advisory_xact_lock(hashtext('millrace.polls')) then
+  return;
+end if;
+v_wanted := (
+  select ceil(extract(epoch from least(min(s.poll_every), '59 seconds'))) || ' seconds'
+  from millrace.stages s
+  where s.poll_every is not null
+    and exists (select from millrace.attempts a where a.poll_at is not null)
+  having count(*) > 0);
+if v_wanted is not distinct from (
+    select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+  return;
+elsif v_wanted is not null then
+  perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
+else
+  perform cron.unschedule('millrace-poll');
+end if;
 $$;
 
 -- Wakes the completion poller if a waiting job is due to be asked for.

@@ -13,27 +13,26 @@ as $$
 declare
   v_caller millrace.caller := millrace.caller();
   v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
-begin
-  insert into millrace.journal (
-    id, at, verb, pipeline, stage, run_ids, runs, subject, key, session, filter, reason, bulk_id,
-    outcome)
-  overriding system value
-  values (
-    v_id, v_now, p_verb, p_pipeline, p_stage, p_run_ids,
-    coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
-    case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
-    coalesce(p_said ->> 'key', v_caller.key),
-    jsonb_strip_nulls(jsonb_build_object(
-      'user', session_user,
-      'role', nullif(current_setting('role', true), 'none'),
-      'pid', pg_backend_pid(),
-      'application', nullif(current_setting('application_name', true), ''),
-      'address', host(inet_client_addr()))),
-    nullif(p_said -> 'filter', 'null'),
-    coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
-    (p_said ->> 'bulk_id')::bigint, coalesce(p_said -> 'outcome', '{}'));
-  return v_id;
-end
+
+insert into millrace.journal (
+  id, at, verb, pipeline, stage, run_ids, runs, subject, key, session, filter, reason, bulk_id,
+  outcome)
+overriding system value
+values (
+  v_id, v_now, p_verb, p_pipeline, p_stage, p_run_ids,
+  coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
+  case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
+  coalesce(p_said ->> 'key', v_caller.key),
+  jsonb_strip_nulls(jsonb_build_object(
+    'user', session_user,
+    'role', nullif(current_setting('role', true), 'none'),
+    'pid', pg_backend_pid(),
+    'application', nullif(current_setting('application_name', true), ''),
+    'address', host(inet_client_addr()))),
+  nullif(p_said -> 'filter', 'null'),
+  coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
+  (p_said ->> 'bulk_id')::bigint, coalesce(p_said -> 'outcome', '{}'));
+return v_id;
 $$;
 
 -- Refuses to change a line, and to delete one that is younger than journal_days.
@@ -65,12 +64,11 @@ as $$
 declare
   v_before timestamptz := v_now
     - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
-begin
-  delete from millrace.journal j
-  where j.id in (
-    select o.id from millrace.journal o where o.at < v_before order by o.at limit 1000);
-  delete from millrace.bulks b
-  where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
-    and b.created_at < v_before and b.state <> 'running';
-end
+
+delete from millrace.journal j
+where j.id in (
+  select o.id from millrace.journal o where o.at < v_before order by o.at limit 1000);
+delete from millrace.bulks b
+where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
+  and b.created_at < v_before and b.state <> 'running';
 $$;

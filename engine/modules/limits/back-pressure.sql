@@ -47,38 +47,37 @@ declare
   v_groups text[] := case
     when p_keys[1] is not null then array(select '0' || k from unnest(p_keys) k)
   end;
-begin
-  return query
-  with pressures as materialized (
-    select b.later_id, b.backlog
-    from millrace.back_pressures b
-    where b.stage_id = p_stage_id
-      and (v_groups is not null) = (
-        select bool_and((g.kind = 'gate'
-          and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-        from millrace.backlog_before(b.later_id) c
-        join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
-        join millrace.stages g on g.id = p_stage_id)
-  ), found as materialized (
-    select h.later_id, case when v_groups is null then '' else n.key end as key,
-      count(*) as many
-    from pressures h
-    cross join millrace.backlog_before(h.later_id) c
-    cross join lateral (
-      select f.key
-      from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
-      union all
-      select d
-      from millrace.due_at(c.stage_id, v_groups, h.backlog) d
-      where c.with_due) n
-    group by 1, 2
-  )
-  select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
+
+return query
+with pressures as materialized (
+  select b.later_id, b.backlog
+  from millrace.back_pressures b
+  where b.stage_id = p_stage_id
+    and (v_groups is not null) = (
+      select bool_and((g.kind = 'gate'
+        and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
+      from millrace.backlog_before(b.later_id) c
+      join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
+      join millrace.stages g on g.id = p_stage_id)
+), found as materialized (
+  select h.later_id, case when v_groups is null then '' else n.key end as key,
+    count(*) as many
   from pressures h
-  cross join unnest(p_keys) k(name)
-  left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
-  group by k.name;
-end
+  cross join millrace.backlog_before(h.later_id) c
+  cross join lateral (
+    select f.key
+    from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
+    union all
+    select d
+    from millrace.due_at(c.stage_id, v_groups, h.backlog) d
+    where c.with_due) n
+  group by 1, 2
+)
+select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
+from pressures h
+cross join unnest(p_keys) k(name)
+left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
+group by k.name;
 $$;
 
 -- Lists the keys of attempts that are due at a stage: in groups of it, up to p_most of each, or of

@@ -24,20 +24,19 @@ declare
         and (p_key <> '' or not p_limit.limits ? 'key_rate')
       -- Or it would look for the maximum by walking the windows of all limits.
       offset 0) u);
-begin
-  -- "abs": the clock may have been set back.
-  tokens := least(v_burst, (
-    select b.tokens + abs(extract(epoch from v_now - b.refilled_at)) * v_count / v_seconds
-    from millrace.buckets b
-    where b.limit_id = p_limit.id and b.key = p_key));
-  is_whole := tokens >= v_burst;
-  -- The clock's rounding must not cost another round.
-  room := case when v_paused_until is null then floor(tokens + 1e-6) else 0 end;
-  if room < 1 then
-    opens_at := greatest(v_paused_until, v_now + make_interval(
-      secs => greatest(1 - tokens, 0) * v_seconds / v_count));
-  end if;
-end
+
+-- "abs": the clock may have been set back.
+tokens := least(v_burst, (
+  select b.tokens + abs(extract(epoch from v_now - b.refilled_at)) * v_count / v_seconds
+  from millrace.buckets b
+  where b.limit_id = p_limit.id and b.key = p_key));
+is_whole := tokens >= v_burst;
+-- The clock's rounding must not cost another round.
+room := case when v_paused_until is null then floor(tokens + 1e-6) else 0 end;
+if room < 1 then
+  opens_at := greatest(v_paused_until, v_now + make_interval(
+    secs => greatest(1 - tokens, 0) * v_seconds / v_count));
+end if;
 $$;
 
 -- Takes p_each tokens for each attempt of the rates of a stage and of its key; -1 gives them back.

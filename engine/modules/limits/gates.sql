@@ -18,76 +18,75 @@ declare
   v_items millrace.work[];
   v_uncounted bigint[];
   v_done record;
-begin
-  passed := 0;
-  ready := '{}';
-  select s.*
-  into v_stage
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
-  where s.id = p_stage_id and s.enabled;
-  if v_stage.limits is not null then
-    v_stage := millrace.enter_limits(p_stage_id, false);
-    p_limit := (millrace.room_at(v_stage, p_limit)).room;
-  end if;
-  for v_round in 1 .. 20 loop
-    exit when v_stage.id is null or passed >= p_limit
-      or millrace.now() > v_now + interval '1 second';
-    select n.*
-    into v_next
-    from millrace.next_by_group(v_stage, least(p_limit - passed, 500), 50, v_seen, v_behind) n
-    where v_stage.has_groups;
-    v_behind := v_next.behind;
-    v_ids := array(
-      select q.id
-      from unnest(v_next.names, v_next.shares) n(name, share)
-      cross join lateral (
-        select a.id
-        from millrace.attempts a
-        where a.stage_id = v_stage.id and a.concurrency_group = n.name
-          and a.queue_at <= v_now and a.state = 'queued'
-          and a.id <> all (v_seen)
-        order by a.queue_at, a.id
-        limit n.share) q
-      union all
-      (select a.id
-       from millrace.attempts a
-       where not v_stage.has_groups and a.stage_id = v_stage.id
-         and a.queue_at <= v_now and a.state = 'queued'
-         and a.id <> all (v_seen)
-       order by a.queue_at, a.id
-       limit least(p_limit - passed, 500)));
-    exit when v_ids = '{}';
-    v_seen := v_seen || v_ids;
-    v_ids := millrace.lock_attempts(v_ids);
-    select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
-      array_agg(a.run_id) filter (where a.uncounted)
-    into v_items, v_uncounted
-    from millrace.attempts a
+
+passed := 0;
+ready := '{}';
+select s.*
+into v_stage
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
+where s.id = p_stage_id and s.enabled;
+if v_stage.limits is not null then
+  v_stage := millrace.enter_limits(p_stage_id, false);
+  p_limit := (millrace.room_at(v_stage, p_limit)).room;
+end if;
+for v_round in 1 .. 20 loop
+  exit when v_stage.id is null or passed >= p_limit
+    or millrace.now() > v_now + interval '1 second';
+  select n.*
+  into v_next
+  from millrace.next_by_group(v_stage, least(p_limit - passed, 500), 50, v_seen, v_behind) n
+  where v_stage.has_groups;
+  v_behind := v_next.behind;
+  v_ids := array(
+    select q.id
+    from unnest(v_next.names, v_next.shares) n(name, share)
     cross join lateral (
-      select o.entity_id
-      from millrace.runs o
-      where o.id = a.run_id and o.status = 'running'
-      offset 0) r
-    where a.id = any (v_ids) and a.state = 'queued';
-    continue when v_items is null;
-    v_done := millrace.apply_outcomes_guarded(v_items);
-    ready := ready || v_done.ready;
-    v_ids := array(
-      select i.attempt_id
-      from unnest(v_done.items) i
-      where i.verdict is null and i.outcome = 'completed');
-    passed := passed + cardinality(v_ids);
-    perform millrace.take_tokens(p_stage_id, v_ids, 1);
-    perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
-  end loop;
-  update millrace.limits l
-  set last_group = v_behind
-  where l.stage_id = p_stage_id and l.last_group <> v_behind;
-  if v_stage.limits ? 'shared' then
-    perform millrace.note_share(p_stage_id, null, null, passed);
-  end if;
-end
+      select a.id
+      from millrace.attempts a
+      where a.stage_id = v_stage.id and a.concurrency_group = n.name
+        and a.queue_at <= v_now and a.state = 'queued'
+        and a.id <> all (v_seen)
+      order by a.queue_at, a.id
+      limit n.share) q
+    union all
+    (select a.id
+     from millrace.attempts a
+     where not v_stage.has_groups and a.stage_id = v_stage.id
+       and a.queue_at <= v_now and a.state = 'queued'
+       and a.id <> all (v_seen)
+     order by a.queue_at, a.id
+     limit least(p_limit - passed, 500)));
+  exit when v_ids = '{}';
+  v_seen := v_seen || v_ids;
+  v_ids := millrace.lock_attempts(v_ids);
+  select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
+    array_agg(a.run_id) filter (where a.uncounted)
+  into v_items, v_uncounted
+  from millrace.attempts a
+  cross join lateral (
+    select o.entity_id
+    from millrace.runs o
+    where o.id = a.run_id and o.status = 'running'
+    offset 0) r
+  where a.id = any (v_ids) and a.state = 'queued';
+  continue when v_items is null;
+  v_done := millrace.apply_outcomes_guarded(v_items);
+  ready := ready || v_done.ready;
+  v_ids := array(
+    select i.attempt_id
+    from unnest(v_done.items) i
+    where i.verdict is null and i.outcome = 'completed');
+  passed := passed + cardinality(v_ids);
+  perform millrace.take_tokens(p_stage_id, v_ids, 1);
+  perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
+end loop;
+update millrace.limits l
+set last_group = v_behind
+where l.stage_id = p_stage_id and l.last_group <> v_behind;
+if v_stage.limits ? 'shared' then
+  perform millrace.note_share(p_stage_id, null, null, passed);
+end if;
 $$;
 
 -- Passes up to so many attempts at all gates, the gate with the oldest first.
@@ -98,32 +97,31 @@ declare
   v_set record;
   v_passed int := 0;
   v_context text;
-begin
-  for v_gate in
-    select s.id, s.name
-    from millrace.stages s
-    cross join lateral (
-      select a.queue_at, a.id
-      from millrace.attempts a
-      where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit 1) h
-    where s.kind = 'gate'
-    order by h.queue_at, h.id
-  loop
-    exit when v_passed >= p_limit;
-    begin
-      v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
-      perform millrace.wake(v_set.ready);
-      v_passed := v_passed + v_set.passed;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-          'Gate %s could not be passed: %s', v_gate.name, sqlerrm)) then
-        raise;
-      end if;
-    end;
-  end loop;
-  return v_passed;
-end
+
+for v_gate in
+  select s.id, s.name
+  from millrace.stages s
+  cross join lateral (
+    select a.queue_at, a.id
+    from millrace.attempts a
+    where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
+    order by a.queue_at, a.id
+    limit 1) h
+  where s.kind = 'gate'
+  order by h.queue_at, h.id
+loop
+  exit when v_passed >= p_limit;
+  begin
+    v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
+    perform millrace.wake(v_set.ready);
+    v_passed := v_passed + v_set.passed;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'Gate %s could not be passed: %s', v_gate.name, sqlerrm)) then
+      raise;
+    end if;
+  end;
+end loop;
+return v_passed;
 $$;

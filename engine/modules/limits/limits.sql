@@ -66,51 +66,50 @@ declare
   v_free float8;
   v_opens_at timestamptz;
   v_behind int;
-begin
-  room := p_wanted;
-  if v_max is not null then
-    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(p_rivals, 1))
-      - sum(f.many) filter (where m.stage_id = p_stage.id))
-    into room
-    from millrace.limited_stages m
-    cross join lateral (
-      select count(*) as many from millrace.in_flight_at(m.stage_id, null, v_max)) f
-    where m.limit_id = p_limit.id;
-  end if;
-  if v_in_work and room > 0 and p_limit.limits ? 'spending' then
-    -- Asked first: what ends meanwhile has been spent by then.
-    v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
-    room := least(room, (
-      select min(case
-        when b.unspent <= b.bound then 0
-        when b.average = 0 then room
-        when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
-        when v_busy then 0
-        else 1
-      end)
-      from millrace.budgets_of(p_limit, p_stage.id) b));
-  end if;
-  if room > 0 and p_limit.limits ? 'rate' then
-    select r.free, r.opens_at
-    into v_free, v_opens_at
-    from millrace.room_in(p_limit, '') r(tokens, is_whole, free, opens_at);
-    room := least(room, case
-      when p_is_next then ceil(v_free / p_rivals)
-      else floor(v_free / p_rivals)
-    end);
-  end if;
-  if room > 0 and p_limit.limits ? 'back_pressure' then
-    v_behind := (select b.free from millrace.room_before_later(p_stage.id) b(key, free));
-    room := least(room, v_behind);
-  end if;
-  wait_ms := case
-    when room > 0 then null
-    when v_free < 1
-      then ceil(1000 * least(86400, extract(epoch from v_opens_at - millrace.now())))
-    -- The turn or the room of another stage, which wakes nobody.
-    when v_free > 0 or v_behind = 0 or v_in_work and p_limit.stage_id is null then 1000
-  end;
-end
+
+room := p_wanted;
+if v_max is not null then
+  select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(p_rivals, 1))
+    - sum(f.many) filter (where m.stage_id = p_stage.id))
+  into room
+  from millrace.limited_stages m
+  cross join lateral (
+    select count(*) as many from millrace.in_flight_at(m.stage_id, null, v_max)) f
+  where m.limit_id = p_limit.id;
+end if;
+if v_in_work and room > 0 and p_limit.limits ? 'spending' then
+  -- Asked first: what ends meanwhile has been spent by then.
+  v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
+  room := least(room, (
+    select min(case
+      when b.unspent <= b.bound then 0
+      when b.average = 0 then room
+      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
+      when v_busy then 0
+      else 1
+    end)
+    from millrace.budgets_of(p_limit, p_stage.id) b));
+end if;
+if room > 0 and p_limit.limits ? 'rate' then
+  select r.free, r.opens_at
+  into v_free, v_opens_at
+  from millrace.room_in(p_limit, '') r(tokens, is_whole, free, opens_at);
+  room := least(room, case
+    when p_is_next then ceil(v_free / p_rivals)
+    else floor(v_free / p_rivals)
+  end);
+end if;
+if room > 0 and p_limit.limits ? 'back_pressure' then
+  v_behind := (select b.free from millrace.room_before_later(p_stage.id) b(key, free));
+  room := least(room, v_behind);
+end if;
+wait_ms := case
+  when room > 0 then null
+  when v_free < 1
+    then ceil(1000 * least(86400, extract(epoch from v_opens_at - millrace.now())))
+  -- The turn or the room of another stage, which wakes nobody.
+  when v_free > 0 or v_behind = 0 or v_in_work and p_limit.stage_id is null then 1000
+end;
 $$;
 
 -- Counts that by all limits of a stage, its own first. short_of: the shared limit that allows the
@@ -122,32 +121,31 @@ as $$
 declare
   v_each record;
   v_one record;
-begin
-  room := p_wanted;
-  for v_each in
-    select l, l.id, l.stage_id, o.rivals, o.is_next
-    from millrace.limited_stages m
-    join millrace.limits l on l.id = m.limit_id
-    -- A stage that is short may be without a worker until the sweep has woken it.
-    cross join lateral (
-      select 1 + count(*) as rivals, coalesce(bool_and(coalesce(n.taken_at, '-infinity')
-        >= coalesce(m.taken_at, '-infinity')), true) as is_next
-      from millrace.limited_stages n
-      where n.limit_id = l.id and n.stage_id <> m.stage_id
-        and n.short_at > v_now - interval '15 seconds') o
-    where m.stage_id = p_stage.id
-    order by l.stage_id is null, l.id
-  loop
-    v_one := millrace.room_in(v_each.l, p_stage, room, v_each.rivals, v_each.is_next);
-    short_of := case
-      when v_one.room < room and v_each.stage_id is null then v_each.id
-      else short_of
-    end;
-    room := v_one.room;
-    wait_ms := v_one.wait_ms;
-    exit when room <= 0;
-  end loop;
-end
+
+room := p_wanted;
+for v_each in
+  select l, l.id, l.stage_id, o.rivals, o.is_next
+  from millrace.limited_stages m
+  join millrace.limits l on l.id = m.limit_id
+  -- A stage that is short may be without a worker until the sweep has woken it.
+  cross join lateral (
+    select 1 + count(*) as rivals, coalesce(bool_and(coalesce(n.taken_at, '-infinity')
+      >= coalesce(m.taken_at, '-infinity')), true) as is_next
+    from millrace.limited_stages n
+    where n.limit_id = l.id and n.stage_id <> m.stage_id
+      and n.short_at > v_now - interval '15 seconds') o
+  where m.stage_id = p_stage.id
+  order by l.stage_id is null, l.id
+loop
+  v_one := millrace.room_in(v_each.l, p_stage, room, v_each.rivals, v_each.is_next);
+  short_of := case
+    when v_one.room < room and v_each.stage_id is null then v_each.id
+    else short_of
+  end;
+  room := v_one.room;
+  wait_ms := v_one.wait_ms;
+  exit when room <= 0;
+end loop;
 $$;
 
 -- Counts for groups how many of their keys a stage may begin now. is_full: the key has no place;
@@ -158,30 +156,29 @@ set enable_hashjoin = on
 as $$
 declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
-begin
-  return query
-  select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
-    v_most <= f.many is true, t.opens_at
-  from unnest(p_groups) g(name)
-  left join (
-    select '0' || i.key as name, count(*) as many
-    from millrace.in_flight_at(p_stage.id, p_groups, v_most) i
-    where v_most is not null
-    group by i.key) f on f.name = g.name
-  cross join lateral (
-    select min(r.room) as room, max(r.opens_at) as opens_at
-    from millrace.limited_stages m
-    join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
-    cross join millrace.room_in(l, g.name) r
-    where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
-  left join (
-    select '0' || o.key as name, o.room
-    from millrace.room_before_later(p_stage.id, array(
-      select substr(n, 2) from unnest(p_groups) n)) o
-    where p_stage.kind = 'gate'
-    -- Kept out of the join, the function is called at gates alone.
-    offset 0) b on b.name = g.name;
-end
+
+return query
+select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
+  v_most <= f.many is true, t.opens_at
+from unnest(p_groups) g(name)
+left join (
+  select '0' || i.key as name, count(*) as many
+  from millrace.in_flight_at(p_stage.id, p_groups, v_most) i
+  where v_most is not null
+  group by i.key) f on f.name = g.name
+cross join lateral (
+  select min(r.room) as room, max(r.opens_at) as opens_at
+  from millrace.limited_stages m
+  join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
+  cross join millrace.room_in(l, g.name) r
+  where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
+left join (
+  select '0' || o.key as name, o.room
+  from millrace.room_before_later(p_stage.id, array(
+    select substr(n, 2) from unnest(p_groups) n)) o
+  where p_stage.kind = 'gate'
+  -- Kept out of the join, the function is called at gates alone.
+  offset 0) b on b.name = g.name;
 $$;
 
 -- Notes that a stage is short of a shared limit, or took something while another was. For a while
@@ -195,18 +192,17 @@ declare
       where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'))
       then p_short_of
   end;
-begin
-  update millrace.limited_stages m
-  set short_at = case when m.limit_id = v_short_of then v_now end,
-    taken_at = case when p_taken > 0 then v_now else m.taken_at end
-  where m.stage_id = p_stage_id
-    and exists (
-      select from millrace.limited_stages o
-      where o.limit_id = m.limit_id and o.stage_id <> p_stage_id
-        and (m.limit_id = v_short_of
-          or m.short_at is not null
-          or p_taken > 0 and o.short_at > v_now - interval '15 seconds'));
-end
+
+update millrace.limited_stages m
+set short_at = case when m.limit_id = v_short_of then v_now end,
+  taken_at = case when p_taken > 0 then v_now else m.taken_at end
+where m.stage_id = p_stage_id
+  and exists (
+    select from millrace.limited_stages o
+    where o.limit_id = m.limit_id and o.stage_id <> p_stage_id
+      and (m.limit_id = v_short_of
+        or m.short_at is not null
+        or p_taken > 0 and o.short_at > v_now - interval '15 seconds'));
 $$;
 
 -- Forgets buckets that are whole, and ends throttles whose time is over.
@@ -214,22 +210,21 @@ create function millrace.sweep_limits()
 as $$
 declare
   v_limit millrace.limits;
-begin
-  delete from millrace.buckets d
-  using (
-    select b.limit_id, b.key
-    from millrace.buckets b
-    join millrace.limits l on l.id = b.limit_id
-    where (millrace.room_in(l, b.key)).is_whole
-    for update of b skip locked) o
-  where d.limit_id = o.limit_id and d.key = o.key;
-  for v_limit in
-    select l.* from millrace.limits l where l.until <= v_now order by l.id
-  loop
-    continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
-    perform millrace.end_throttle(l, false)
-    from millrace.limits l
-    where l.id = v_limit.id and l.until <= v_now;
-  end loop;
-end
+
+delete from millrace.buckets d
+using (
+  select b.limit_id, b.key
+  from millrace.buckets b
+  join millrace.limits l on l.id = b.limit_id
+  where (millrace.room_in(l, b.key)).is_whole
+  for update of b skip locked) o
+where d.limit_id = o.limit_id and d.key = o.key;
+for v_limit in
+  select l.* from millrace.limits l where l.until <= v_now order by l.id
+loop
+  continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
+  perform millrace.end_throttle(l, false)
+  from millrace.limits l
+  where l.id = v_limit.id and l.until <= v_now;
+end loop;
 $$;

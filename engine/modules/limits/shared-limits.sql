@@ -27,13 +27,12 @@ declare
     where l.limits ? 'key_rate' and not s.limits ? 'concurrency'
     group by l.id
     limit 1);
-begin
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR001', hint = millrace.known_limits()
-        || ' The key is the column of limits.concurrency.';
-  end if;
-end
+
+if v_fault is not null then
+  raise exception '%', v_fault
+    using errcode = 'MR001', hint = millrace.known_limits()
+      || ' The key is the column of limits.concurrency.';
+end if;
 $$;
 
 -- Names the shared limits for a hint.
@@ -50,16 +49,15 @@ create function millrace.shared_limit_named(p_name text) returns millrace.limits
 as $$
 declare
   v_limit millrace.limits;
-begin
-  perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_name;
-  -- After the lock: somebody may just have changed or dropped it.
-  select l.* into v_limit from millrace.limits l where l.name = p_name;
-  if not found then
-    raise exception 'there is no shared limit %', coalesce(p_name, 'null')
-      using errcode = 'MR003', hint = millrace.known_limits();
-  end if;
-  return v_limit;
-end
+
+perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_name;
+-- After the lock: somebody may just have changed or dropped it.
+select l.* into v_limit from millrace.limits l where l.name = p_name;
+if not found then
+  raise exception 'there is no shared limit %', coalesce(p_name, 'null')
+    using errcode = 'MR003', hint = millrace.known_limits();
+end if;
+return v_limit;
 $$;
 
 -- Writes a locked limit that has changed on its stage, gives each key its whole rate, and wakes.
@@ -87,24 +85,23 @@ declare
   v_fault text := millrace.schema_fault(
     millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits');
   v_limit millrace.limits;
-begin
-  if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
-    v_fault := 'its name must be up to 41 lower-case letters, digits and _, a letter first';
-  end if;
-  if v_fault is not null then
-    raise exception 'shared limit %: %', coalesce(p_name, 'null'), v_fault
-      using errcode = 'MR001',
-        hint = 'Correct it, or leave it out. To let nothing through, pause the stages.';
-  end if;
-  insert into millrace.limits (name, declared)
-  values (p_name, p_limits)
-  on conflict on constraint limits_name_key do nothing;
-  if not found then
-    v_limit := millrace.shared_limit_named(p_name);
-    update millrace.limits l set declared = p_limits where l.id = v_limit.id;
-    perform millrace.follow_limit(v_limit.id);
-  end if;
-end
+
+if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
+  v_fault := 'its name must be up to 41 lower-case letters, digits and _, a letter first';
+end if;
+if v_fault is not null then
+  raise exception 'shared limit %: %', coalesce(p_name, 'null'), v_fault
+    using errcode = 'MR001',
+      hint = 'Correct it, or leave it out. To let nothing through, pause the stages.';
+end if;
+insert into millrace.limits (name, declared)
+values (p_name, p_limits)
+on conflict on constraint limits_name_key do nothing;
+if not found then
+  v_limit := millrace.shared_limit_named(p_name);
+  update millrace.limits l set declared = p_limits where l.id = v_limit.id;
+  perform millrace.follow_limit(v_limit.id);
+end if;
 $$;
 
 -- Drops a shared limit that no stage names any more.
@@ -113,22 +110,21 @@ as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
   v_named_by text;
-begin
-  -- A definition that names it has locked it until its transaction ends.
-  perform from millrace.limits l where l.id = v_limit.id for update;
-  v_named_by := (
-    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
-    from millrace.limited_stages m
-    join millrace.stages s on s.id = m.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where m.limit_id = v_limit.id);
-  if v_named_by is not null then
-    raise exception 'shared limit % cannot be dropped: % names it', p_name, v_named_by
-      using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
-  end if;
-  delete from millrace.limit_uses u where u.limit_id = v_limit.id;
-  delete from millrace.limits l where l.id = v_limit.id;
-end
+
+-- A definition that names it has locked it until its transaction ends.
+perform from millrace.limits l where l.id = v_limit.id for update;
+v_named_by := (
+  select string_agg(p.name || '.' || s.name, ', ' order by s.id)
+  from millrace.limited_stages m
+  join millrace.stages s on s.id = m.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where m.limit_id = v_limit.id);
+if v_named_by is not null then
+  raise exception 'shared limit % cannot be dropped: % names it', p_name, v_named_by
+    using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
+end if;
+delete from millrace.limit_uses u where u.limit_id = v_limit.id;
+delete from millrace.limits l where l.id = v_limit.id;
 $$;
 
 -- Keeps claims out of a pipeline's limits and quota, before define() locks the table for which one

@@ -33,16 +33,15 @@ create function millrace.end_throttle_of(
 as $$
 declare
   v_name text := p_request ->> 'limit';
-begin
-  if not millrace.end_throttle(
-      millrace.lock_limit_named(p_stage.id, v_name), v_name is not null) then
-    raise exception '%', coalesce(
-        'shared limit ' || v_name || ' has no throttle, and no service has paused it',
-        format('stage %s of pipeline %s has no throttle', p_stage.name, p_pipeline.name))
-      using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
-  end if;
-  return jsonb_strip_nulls(jsonb_build_object('limit', v_name));
-end
+
+if not millrace.end_throttle(
+    millrace.lock_limit_named(p_stage.id, v_name), v_name is not null) then
+  raise exception '%', coalesce(
+      'shared limit ' || v_name || ' has no throttle, and no service has paused it',
+      format('stage %s of pipeline %s has no throttle', p_stage.name, p_pipeline.name))
+    using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
+end if;
+return jsonb_strip_nulls(jsonb_build_object('limit', v_name));
 $$;
 
 -- Throttles a stage, or the shared limit that a request names.
@@ -56,38 +55,37 @@ declare
   v_schema jsonb := millrace.shared_limit_schema();
   v_fault text;
   v_limit millrace.limits;
-begin
-  if v_name is null then
-    v_schema := v_schema || jsonb_build_object(
-      'wanted', 'an object of rate, max_in_flight or both',
-      'properties', (v_schema -> 'properties') - '{key_rate,spending}'::text[]);
-  end if;
-  v_fault := millrace.schema_fault(v_schema, coalesce(v_limits, 'null'), 'limits');
-  if v_fault is not null then
-    raise exception '%', coalesce('shared limit ' || v_name || ': ', '') || v_fault
-      using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
-        'a throttle lets at least one through. Nothing was changed.';
-  elsif p_stage.kind = 'gate' and v_limits ? 'max_in_flight' then
-    raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
-      using errcode = 'MR002', hint = 'Throttle its rate alone.';
-  elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
-    raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
-      p_stage.name, p_stage.kind
-      using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  elsif p_request ->> 'until' is null then
-    raise exception 'until is missing, but must be a time from now to 400 days from now'
-      using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
-  end if;
-  v_limit := millrace.lock_limit_named(p_stage.id, v_name);
-  update millrace.limits l
-  set throttle = v_limits, until = (p_request ->> 'until')::timestamptz,
-    reason = p_request ->> 'reason', journal_entry = p_entry,
-    throttled_at = millrace.now()
-  where l.id = v_limit.id;
-  perform millrace.follow_limit(v_limit.id);
-  return jsonb_strip_nulls(jsonb_build_object('limit', v_name, 'limits', v_limits, 'until',
-    p_request -> 'until'));
-end
+
+if v_name is null then
+  v_schema := v_schema || jsonb_build_object(
+    'wanted', 'an object of rate, max_in_flight or both',
+    'properties', (v_schema -> 'properties') - '{key_rate,spending}'::text[]);
+end if;
+v_fault := millrace.schema_fault(v_schema, coalesce(v_limits, 'null'), 'limits');
+if v_fault is not null then
+  raise exception '%', coalesce('shared limit ' || v_name || ': ', '') || v_fault
+    using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
+      'a throttle lets at least one through. Nothing was changed.';
+elsif p_stage.kind = 'gate' and v_limits ? 'max_in_flight' then
+  raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
+    using errcode = 'MR002', hint = 'Throttle its rate alone.';
+elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
+  raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
+    p_stage.name, p_stage.kind
+    using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
+elsif p_request ->> 'until' is null then
+  raise exception 'until is missing, but must be a time from now to 400 days from now'
+    using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
+end if;
+v_limit := millrace.lock_limit_named(p_stage.id, v_name);
+update millrace.limits l
+set throttle = v_limits, until = (p_request ->> 'until')::timestamptz,
+  reason = p_request ->> 'reason', journal_entry = p_entry,
+  throttled_at = millrace.now()
+where l.id = v_limit.id;
+perform millrace.follow_limit(v_limit.id);
+return jsonb_strip_nulls(jsonb_build_object('limit', v_name, 'limits', v_limits, 'until',
+  p_request -> 'until'));
 $$;
 
 -- Lists throttles: the limits that hold over a stage's own, or over a shared limit (name), until

@@ -8,9 +8,8 @@ declare
   v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
   v_since timestamptz :=
     to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
-begin
-  return tstzrange(v_since, v_since + make_interval(secs => v_seconds::float8));
-end
+
+return tstzrange(v_since, v_since + make_interval(secs => v_seconds::float8));
 $$;
 
 -- Lists the budgets of a shared limit, or both kinds where p_stage_id is null. One snapshot: the
@@ -21,39 +20,38 @@ returns table (
 as $$
 declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
-begin
-  return query
-  with stage as materialized (
-    select m.stage_id, f.many, t.usd / nullif(t.ended, 0) as usd,
-      t.tokens / nullif(t.ended, 0) as tokens
-    from millrace.limited_stages m
-    join millrace.stages s on s.id = m.stage_id
-    cross join lateral (select count(*) as many from millrace.in_flight_at(m.stage_id)) f
-    -- Without a row where none has named anything.
-    left join lateral (
-      select sum(u.cost_usd) as usd, sum(u.input_tokens + u.output_tokens) as tokens,
-        sum(u.n) filter (where u.outcome in ('completed', 'failed', 'retried')) as ended
-      from millrace.sums u
-      where u.unit = 'total' and u.pipeline_id = s.pipeline_id and u.stage_id = s.id
-      having sum(u.cost_usd + u.input_tokens + u.output_tokens) > 0) t on true
-    where m.limit_id = p_limit.id and v_window is not null
-  )
-  select k.kind, k.spent, k.bound, k.allowed - k.spent, k.average,
-    k.allowed - k.spent <= 0 or k.allowed - k.spent + 1e-9 < coalesce(k.average, 0)
-  from (
-    select b.kind, (p_limit.limits #>> array['spending', b.kind])::numeric as allowed, (
-        select coalesce(sum(u.used), 0)
-        from millrace.limit_uses u
-        where u.limit_id = p_limit.id and u.key = '' and u.kind = b.kind
-          and u.during = v_window) as spent,
-      coalesce(sum(t.many * a.average), 0) as bound,
-      max(a.average) filter (where t.stage_id = p_stage_id) as average
-    from unnest(array['usd', 'tokens']) b(kind)
-    left join stage t on true
-    cross join lateral (select case b.kind when 'usd' then t.usd else t.tokens end as average) a
-    group by b.kind) k
-  where p_stage_id is null or k.allowed is not null;
-end
+
+return query
+with stage as materialized (
+  select m.stage_id, f.many, t.usd / nullif(t.ended, 0) as usd,
+    t.tokens / nullif(t.ended, 0) as tokens
+  from millrace.limited_stages m
+  join millrace.stages s on s.id = m.stage_id
+  cross join lateral (select count(*) as many from millrace.in_flight_at(m.stage_id)) f
+  -- Without a row where none has named anything.
+  left join lateral (
+    select sum(u.cost_usd) as usd, sum(u.input_tokens + u.output_tokens) as tokens,
+      sum(u.n) filter (where u.outcome in ('completed', 'failed', 'retried')) as ended
+    from millrace.sums u
+    where u.unit = 'total' and u.pipeline_id = s.pipeline_id and u.stage_id = s.id
+    having sum(u.cost_usd + u.input_tokens + u.output_tokens) > 0) t on true
+  where m.limit_id = p_limit.id and v_window is not null
+)
+select k.kind, k.spent, k.bound, k.allowed - k.spent, k.average,
+  k.allowed - k.spent <= 0 or k.allowed - k.spent + 1e-9 < coalesce(k.average, 0)
+from (
+  select b.kind, (p_limit.limits #>> array['spending', b.kind])::numeric as allowed, (
+      select coalesce(sum(u.used), 0)
+      from millrace.limit_uses u
+      where u.limit_id = p_limit.id and u.key = '' and u.kind = b.kind
+        and u.during = v_window) as spent,
+    coalesce(sum(t.many * a.average), 0) as bound,
+    max(a.average) filter (where t.stage_id = p_stage_id) as average
+  from unnest(array['usd', 'tokens']) b(kind)
+  left join stage t on true
+  cross join lateral (select case b.kind when 'usd' then t.usd else t.tokens end as average) a
+  group by b.kind) k
+where p_stage_id is null or k.allowed is not null;
 $$;
 
 -- Says whether a budget pays for nothing more of a stage in this window.

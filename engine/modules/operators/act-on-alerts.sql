@@ -7,49 +7,48 @@ declare
   v_until timestamptz := millrace.request_end(p_request);
   v_reason text := nullif(millrace.plain_text(p_request ->> 'reason', 500), '');
   v_silence millrace.silences;
-begin
-  if p_request ->> 'verb' = 'unsilence' then
-    update millrace.silences s
-    set until = v_now
-    where s.id = (p_request -> 'silence')::bigint
-      and s.until > v_now
-      and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
-    returning s.* into v_silence;
-  else
-    if p_request ? 'alert' then
-      select to_jsonb(l) into v_like
-      from millrace.alerts l
-      where l.id = (p_request -> 'alert')::bigint
-        and millrace.sees(p_caller, l.pipeline);
-    elsif p_request ? 'stage' or p_caller.pipelines is not null then
-      perform millrace.need_fields(p_request, 'pipeline');
-    end if;
-    perform millrace.need_fields(
-      p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
-    if v_like ->> 'kind' is not null and not exists (
-        select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
-      raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
-        using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
-    end if;
-    perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline')
-    where v_like ->> 'pipeline' is not null;
-    perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage')
-    where v_like ->> 'stage' is not null;
-    delete from millrace.silences s where s.until < v_now;
-    insert into millrace.silences (pipeline, stage, kind, until, reason, journal_entry)
-    select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_entry
-    where v_like is not null
-    returning * into v_silence;
+
+if p_request ->> 'verb' = 'unsilence' then
+  update millrace.silences s
+  set until = v_now
+  where s.id = (p_request -> 'silence')::bigint
+    and s.until > v_now
+    and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
+  returning s.* into v_silence;
+else
+  if p_request ? 'alert' then
+    select to_jsonb(l) into v_like
+    from millrace.alerts l
+    where l.id = (p_request -> 'alert')::bigint
+      and millrace.sees(p_caller, l.pipeline);
+  elsif p_request ? 'stage' or p_caller.pipelines is not null then
+    perform millrace.need_fields(p_request, 'pipeline');
   end if;
-  if v_silence.id is null then
-    raise exception 'there is no % that you see',
-      coalesce('alert ' || (p_request ->> 'alert'), 'silence ' || (p_request ->> 'silence'))
-      using errcode = 'MR003', hint = case
-        when p_request ? 'alert' then 'Open ones: millrace_alerts({"open": true}).'
-        else 'Look it up: select * from millrace.silences where until > now().'
-      end;
+  perform millrace.need_fields(
+    p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
+  if v_like ->> 'kind' is not null and not exists (
+      select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
+    raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
+      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
-  return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
-    'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_silence.until));
-end
+  perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline')
+  where v_like ->> 'pipeline' is not null;
+  perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage')
+  where v_like ->> 'stage' is not null;
+  delete from millrace.silences s where s.until < v_now;
+  insert into millrace.silences (pipeline, stage, kind, until, reason, journal_entry)
+  select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_entry
+  where v_like is not null
+  returning * into v_silence;
+end if;
+if v_silence.id is null then
+  raise exception 'there is no % that you see',
+    coalesce('alert ' || (p_request ->> 'alert'), 'silence ' || (p_request ->> 'silence'))
+    using errcode = 'MR003', hint = case
+      when p_request ? 'alert' then 'Open ones: millrace_alerts({"open": true}).'
+      else 'Look it up: select * from millrace.silences where until > now().'
+    end;
+end if;
+return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
+  'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_silence.until));
 $$;

@@ -4,14 +4,13 @@ immutable
 as $$
 declare
   v_field text;
-begin
-  foreach v_field in array p_fields loop
-    if coalesce(p_request -> v_field, 'null') = 'null' then
-      raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
-        using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
-    end if;
-  end loop;
-end
+
+foreach v_field in array p_fields loop
+  if coalesce(p_request -> v_field, 'null') = 'null' then
+    raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
+      using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
+  end if;
+end loop;
 $$;
 
 -- Reads until when something is to hold; null where a request does not say.
@@ -21,13 +20,12 @@ as $$
 declare
   v_until timestamptz := coalesce((p_request ->> 'until')::timestamptz,
     v_now + make_interval(mins => (p_request -> 'minutes')::int));
-begin
-  if v_until <= v_now or v_until > v_now + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now', v_until
-      using errcode = 'MR002', hint = 'Set until, or minutes.';
-  end if;
-  return v_until;
-end
+
+if v_until <= v_now or v_until > v_now + interval '400 days' then
+  raise exception 'until is %, but must be a time from now to 400 days from now', v_until
+    using errcode = 'MR002', hint = 'Set until, or minutes.';
+end if;
+return v_until;
 $$;
 
 -- Does a verb to the run that a request names, or to the newest of its row.
@@ -37,23 +35,22 @@ declare
   v_run bigint := (p_request ->> 'run')::numeric;
   v_pipeline text;
   v_did jsonb;
-begin
-  if not p_request ? 'run' then
-    perform millrace.need_fields(p_request, 'pipeline', 'entity');
-    v_run := millrace.run_of((millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
-      p_request ->> 'entity');
-  end if;
-  select p.name into v_pipeline
-  from millrace.pipelines p
-  where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
-  perform millrace.stage_named(v_pipeline, p_request ->> 'stage')
-  where p_request ->> 'stage' is not null;
-  v_did := millrace.do_to_runs(array[v_run], p_request);
-  return jsonb_build_object(
-    'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
-    'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
-      'run', v_run, 'status', (select r.status from millrace.runs r where r.id = v_run))));
-end
+
+if not p_request ? 'run' then
+  perform millrace.need_fields(p_request, 'pipeline', 'entity');
+  v_run := millrace.run_of((millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+    p_request ->> 'entity');
+end if;
+select p.name into v_pipeline
+from millrace.pipelines p
+where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
+perform millrace.stage_named(v_pipeline, p_request ->> 'stage')
+where p_request ->> 'stage' is not null;
+v_did := millrace.do_to_runs(array[v_run], p_request);
+return jsonb_build_object(
+  'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
+  'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
+    'run', v_run, 'status', (select r.status from millrace.runs r where r.id = v_run))));
 $$;
 
 -- Does a verb to a stage, a pipeline or a shared limit.
@@ -66,27 +63,26 @@ declare
   v_pipeline millrace.pipelines;
   v_stage millrace.stages;
   v_outcome jsonb;
-begin
-  if p_request ->> 'limit' is null then
-    v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
-    if p_request ->> 'stage' is not null then
-      v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
-    end if;
-  elsif p_request ?| '{pipeline,stage}'
-      or p_request ->> 'verb' not in ('throttle', 'unthrottle') then
-    raise exception 'limit stands beside what does not go with it'
-      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
-  elsif p_caller.pipelines is not null then
-    raise exception 'a shared limit is throttled by who sees all pipelines'
-      using errcode = '42501', hint = 'Throttle a stage of yours, or ask one of them.';
+
+if p_request ->> 'limit' is null then
+  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  if p_request ->> 'stage' is not null then
+    v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
   end if;
-  execute 'select ' || p_does
-  into v_outcome
-  using v_pipeline, v_stage, p_request || jsonb_strip_nulls(
-    jsonb_build_object('until', millrace.request_end(p_request))), p_entry;
-  return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
-    'runs', v_outcome -> 'started', 'outcome', v_outcome);
-end
+elsif p_request ?| '{pipeline,stage}'
+    or p_request ->> 'verb' not in ('throttle', 'unthrottle') then
+  raise exception 'limit stands beside what does not go with it'
+    using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+elsif p_caller.pipelines is not null then
+  raise exception 'a shared limit is throttled by who sees all pipelines'
+    using errcode = '42501', hint = 'Throttle a stage of yours, or ask one of them.';
+end if;
+execute 'select ' || p_does
+into v_outcome
+using v_pipeline, v_stage, p_request || jsonb_strip_nulls(
+  jsonb_build_object('until', millrace.request_end(p_request))), p_entry;
+return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
+  'runs', v_outcome -> 'started', 'outcome', v_outcome);
 $$;
 
 -- Writes a test message to a channel of alerts.
@@ -105,25 +101,24 @@ declare
   v_entry bigint := nextval('millrace.journal_id_seq');
   v_verb record;
   v_said jsonb;
-begin
-  select v.* into v_verb from millrace.verbs v where v.verb = p_request ->> 'verb';
-  perform millrace.need_fields(p_request || jsonb_build_object('reason',
-      nullif(btrim(p_request ->> 'reason'), '')),
-    variadic case when p_request ->> 'limit' is null then v_verb.needs
-      else array_remove(array_remove(v_verb.needs, 'pipeline'), 'stage') end);
-  execute 'select ' || v_verb.acts
-  into v_said
-  using v_caller, p_request, v_entry, v_verb.does;
-  if v_verb.verb = 'continue' then
-    return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb);
-  end if;
-  perform millrace.note(
-    v_verb.verb, v_said ->> 'pipeline', v_said ->> 'stage',
-    array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
-    v_said || jsonb_build_object('id', v_entry, 'subject', v_caller.subject, 'key', v_caller.key,
-      'reason', p_request -> 'reason'));
-  return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb, 'journal_entry', v_entry);
-end
+
+select v.* into v_verb from millrace.verbs v where v.verb = p_request ->> 'verb';
+perform millrace.need_fields(p_request || jsonb_build_object('reason',
+    nullif(btrim(p_request ->> 'reason'), '')),
+  variadic case when p_request ->> 'limit' is null then v_verb.needs
+    else array_remove(array_remove(v_verb.needs, 'pipeline'), 'stage') end);
+execute 'select ' || v_verb.acts
+into v_said
+using v_caller, p_request, v_entry, v_verb.does;
+if v_verb.verb = 'continue' then
+  return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb);
+end if;
+perform millrace.note(
+  v_verb.verb, v_said ->> 'pipeline', v_said ->> 'stage',
+  array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
+  v_said || jsonb_build_object('id', v_entry, 'subject', v_caller.subject, 'key', v_caller.key,
+    'reason', p_request -> 'reason'));
+return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb, 'journal_entry', v_entry);
 $$;
 
 -- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42}. A run
@@ -132,15 +127,14 @@ create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
-begin
-  perform millrace.check_request(p_request, jsonb_build_object('verb', array(
-    select v.verb from millrace.verbs v where v.is_open)) || '{
-    "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",
-    "reason": "reason", "operator": "text", "pipeline": "name", "run": "id", "entity": "key",
-    "limits": "object", "limit": "name", "until": "time", "minutes": "minutes", "count": "count",
-    "alert": "id", "silence": "id", "kind": "name", "bulk": "id", "do": "object",
-    "filter": "object"}', 'p_request');
-  perform millrace.need_fields(p_request, 'verb');
-  return millrace.act(p_request, v_caller);
-end
+
+perform millrace.check_request(p_request, jsonb_build_object('verb', array(
+  select v.verb from millrace.verbs v where v.is_open)) || '{
+  "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",
+  "reason": "reason", "operator": "text", "pipeline": "name", "run": "id", "entity": "key",
+  "limits": "object", "limit": "name", "until": "time", "minutes": "minutes", "count": "count",
+  "alert": "id", "silence": "id", "kind": "name", "bulk": "id", "do": "object",
+  "filter": "object"}', 'p_request');
+perform millrace.need_fields(p_request, 'verb');
+return millrace.act(p_request, v_caller);
 $$;

@@ -60,43 +60,42 @@ declare
   v_filter jsonb;
   v_found record;
   v_bulk millrace.bulks;
-begin
-  perform millrace.check_request(p_do, jsonb_build_object('verb', array(
-    select r.verb from millrace.run_verbs r where r.is_open))
-    || '{"stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
-  perform millrace.need_fields(p_do, 'verb');
-  perform millrace.need_fields(p_do, variadic r.needs)
-  from millrace.run_verbs r
-  where r.verb = v_verb;
-  perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
-  perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
-  -- It takes up runs that are over, too.
-  perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
-  v_pipeline := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
-  if p_do ? 'stage' then
-    v_stage_id := (millrace.stage_named(v_pipeline.name, p_do ->> 'stage')).id;
-  end if;
-  -- Up to now, this very moment included.
-  v_filter := jsonb_build_object(
-      'status', case when v_verb = 'retry' then 'failed' else 'running' end)
-    || p_filter || jsonb_strip_nulls(jsonb_build_object(
-      'since', (p_filter ->> 'since')::timestamptz,
-      'before', least(
-        (p_filter ->> 'before')::timestamptz, v_now + interval '1 microsecond')));
-  v_found := millrace.find_runs(array[v_pipeline.id], v_filter || '{"limit": 10000}');
-  insert into millrace.bulks (
-    args, filter, pipeline_id, subject, key, preview, reason, created_at)
-  select p_do, v_filter, v_pipeline.id, p_caller.subject, p_caller.key, jsonb_build_object(
-      'runs', to_char(count(*), 'FM99,999') || case when v_found.next is null then '' else '+' end,
-      'oldest', min(coalesce(r.finished_at, r.created_at)),
-      'newest', max(coalesce(r.finished_at, r.created_at)),
-      'cost_usd', millrace.verb_cost(v_found.run_ids, v_verb, v_stage_id)),
-    p_reason, v_now
-  from millrace.runs r
-  where r.id = any (v_found.run_ids)
-  returning * into v_bulk;
-  return v_bulk;
-end
+
+perform millrace.check_request(p_do, jsonb_build_object('verb', array(
+  select r.verb from millrace.run_verbs r where r.is_open))
+  || '{"stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
+perform millrace.need_fields(p_do, 'verb');
+perform millrace.need_fields(p_do, variadic r.needs)
+from millrace.run_verbs r
+where r.verb = v_verb;
+perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
+perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
+-- It takes up runs that are over, too.
+perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
+v_pipeline := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
+if p_do ? 'stage' then
+  v_stage_id := (millrace.stage_named(v_pipeline.name, p_do ->> 'stage')).id;
+end if;
+-- Up to now, this very moment included.
+v_filter := jsonb_build_object(
+    'status', case when v_verb = 'retry' then 'failed' else 'running' end)
+  || p_filter || jsonb_strip_nulls(jsonb_build_object(
+    'since', (p_filter ->> 'since')::timestamptz,
+    'before', least(
+      (p_filter ->> 'before')::timestamptz, v_now + interval '1 microsecond')));
+v_found := millrace.find_runs(array[v_pipeline.id], v_filter || '{"limit": 10000}');
+insert into millrace.bulks (
+  args, filter, pipeline_id, subject, key, preview, reason, created_at)
+select p_do, v_filter, v_pipeline.id, p_caller.subject, p_caller.key, jsonb_build_object(
+    'runs', to_char(count(*), 'FM99,999') || case when v_found.next is null then '' else '+' end,
+    'oldest', min(coalesce(r.finished_at, r.created_at)),
+    'newest', max(coalesce(r.finished_at, r.created_at)),
+    'cost_usd', millrace.verb_cost(v_found.run_ids, v_verb, v_stage_id)),
+  p_reason, v_now
+from millrace.runs r
+where r.id = any (v_found.run_ids)
+returning * into v_bulk;
+return v_bulk;
 $$;
 
 -- Previews, begins, continues or aborts a bulk, whose slices are its beginner's.
@@ -106,40 +105,39 @@ as $$
 declare
   v_verb text := p_request ->> 'verb';
   v_bulk millrace.bulks;
-begin
-  if v_verb = 'preview' then
-    v_bulk := millrace.preview_bulk(
-      p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
-  else
-    select b.* into v_bulk
-    from millrace.bulks b
-    where b.id = (p_request -> 'bulk')::bigint
-      and millrace.sees(p_caller, b.filter ->> 'pipeline')
-    for no key update;
-  end if;
-  if v_bulk.id is null then
-    raise exception 'there is no bulk % that you see', p_request ->> 'bulk'
-      using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
-  elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
-    or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
-    raise exception 'bulk % cannot be %: it is %', v_bulk.id,
-      case when v_verb = 'begin' then 'begun' else 'aborted' end, v_bulk.state
-      using errcode = 'MR004', hint = 'Help one that runs on by continue, or preview it anew.';
-  elsif v_verb = 'begin' then
-    update millrace.bulks b
-    set state = 'running', subject = p_caller.subject, key = p_caller.key,
-      began_at = v_now, reason = coalesce(p_request ->> 'reason', b.reason)
-    where b.id = v_bulk.id
-    returning b.* into v_bulk;
-  elsif v_verb = 'abort' then
-    v_bulk := millrace.end_bulk(v_bulk.id, 'aborted', p_request ->> 'reason');
-  elsif v_verb = 'continue' then
-    v_bulk := millrace.work_slice(v_bulk.id);
-  end if;
-  return jsonb_build_object(
-    'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
-    'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.bulk_json(v_bulk));
-end
+
+if v_verb = 'preview' then
+  v_bulk := millrace.preview_bulk(
+    p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
+else
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = (p_request -> 'bulk')::bigint
+    and millrace.sees(p_caller, b.filter ->> 'pipeline')
+  for no key update;
+end if;
+if v_bulk.id is null then
+  raise exception 'there is no bulk % that you see', p_request ->> 'bulk'
+    using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
+  or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
+  raise exception 'bulk % cannot be %: it is %', v_bulk.id,
+    case when v_verb = 'begin' then 'begun' else 'aborted' end, v_bulk.state
+    using errcode = 'MR004', hint = 'Help one that runs on by continue, or preview it anew.';
+elsif v_verb = 'begin' then
+  update millrace.bulks b
+  set state = 'running', subject = p_caller.subject, key = p_caller.key,
+    began_at = v_now, reason = coalesce(p_request ->> 'reason', b.reason)
+  where b.id = v_bulk.id
+  returning b.* into v_bulk;
+elsif v_verb = 'abort' then
+  v_bulk := millrace.end_bulk(v_bulk.id, 'aborted', p_request ->> 'reason');
+elsif v_verb = 'continue' then
+  v_bulk := millrace.work_slice(v_bulk.id);
+end if;
+return jsonb_build_object(
+  'pipeline', v_bulk.filter ->> 'pipeline', 'stage', v_bulk.args ->> 'stage',
+  'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.bulk_json(v_bulk));
 $$;
 
 -- Ends a bulk as done or aborted.
@@ -171,87 +169,86 @@ declare
   v_done bigint[];
   v_locked bigint[];
   v_faults jsonb[];
-begin
-  select b.* into v_bulk
-  from millrace.bulks b
-  where b.id = p_bulk_id
-  for no key update skip locked;
-  if v_bulk.state is distinct from 'running' then
-    return (select b from millrace.bulks b where b.id = p_bulk_id);
-  end if;
-  v_verb := v_bulk.args ->> 'verb';
-  v_pipeline := v_bulk.filter ->> 'pipeline';
-  if v_bulk.key = 'user' and not exists (
-      select from millrace.operators o
-      where o.subject = v_bulk.subject and o.role = 'operator'
-        and (o.pipelines is null or v_pipeline = any (o.pipelines))) then
-    return millrace.end_bulk(p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
-  end if;
-  -- A verb that goes run by run takes longer than the Data API gives 500 of them.
-  v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
-    'cursor', v_bulk.cursor,
-    'limit', (select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
-      from millrace.run_verbs r where r.verb = v_verb)));
-  v_wanted := v_bulk.locked[:200] || v_found.run_ids;
-  v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
-    select r.entity_id from millrace.runs r where r.id = any (v_wanted)));
-  v_free := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_wanted) and r.entity_id = any (v_entities)
-    order by r.id
-    for no key update skip locked);
-  v_still := array(
-    select r.id
-    from unnest((millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
-      'runs', v_free, 'limit', cardinality(v_free) + 1))).run_ids) s(id)
-    join millrace.runs r on r.id = any (array[s.id])
-    left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where (v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id))
-      -- A clock set back brings it behind the cursor again.
-      and not exists (
-        select from millrace.journal j where j.run_ids @> array[r.id] and j.bulk_id = p_bulk_id)
-    order by r.id);
-  v_did := millrace.in_halves(v_still::text[], format(
-    'select cardinality($1::bigint[]) from millrace.do_to_runs($1::bigint[], %L)', v_bulk.args),
-    'infinity');
-  v_done := array(
-    select s.id from unnest(v_still) s(id)
-    where s.id not in (select f.key::bigint from unnest(v_did.refused) f));
-  v_faults := array(
-    select jsonb_build_object(
-      'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
-    from unnest(v_did.refused) f
-    where not f.later
-      -- A run that has gone on meanwhile; not where it has yet to come to the stage, or its
-      -- version lacks it.
-      and not (f.code = 'MR004' and (
-        select millrace.state_of(f.key::bigint, t.id)
-        from millrace.stages t
-        where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')
-        is distinct from 'pending'));
-  v_locked := array(
-    select f.key::bigint
-    from unnest(v_did.refused) f
-    where f.later
-    union all
-    select r.id from millrace.runs r where r.id = any (v_wanted) and r.id <> all (v_free));
-  perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
-    jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
-      'filter', v_bulk.filter, 'bulk_id', p_bulk_id))
-  where v_done <> '{}';
-  update millrace.bulks b
-  set cursor = coalesce(v_found.next, '0'), locked = b.locked[201:] || v_locked,
-    slices = b.slices + 1, done = b.done + cardinality(v_done),
-    faults = b.faults + cardinality(v_faults),
-    faults_by_run = (b.faults_by_run || v_faults)[:100],
-    passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_done)
-      - cardinality(v_locked) - cardinality(v_faults)
-  where b.id = p_bulk_id
-  returning b.* into v_bulk;
-  if v_found.next is null and v_bulk.locked = '{}' then
-    return millrace.end_bulk(p_bulk_id, 'done');
-  end if;
-  return v_bulk;
-end
+
+select b.* into v_bulk
+from millrace.bulks b
+where b.id = p_bulk_id
+for no key update skip locked;
+if v_bulk.state is distinct from 'running' then
+  return (select b from millrace.bulks b where b.id = p_bulk_id);
+end if;
+v_verb := v_bulk.args ->> 'verb';
+v_pipeline := v_bulk.filter ->> 'pipeline';
+if v_bulk.key = 'user' and not exists (
+    select from millrace.operators o
+    where o.subject = v_bulk.subject and o.role = 'operator'
+      and (o.pipelines is null or v_pipeline = any (o.pipelines))) then
+  return millrace.end_bulk(p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
+end if;
+-- A verb that goes run by run takes longer than the Data API gives 500 of them.
+v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
+  'cursor', v_bulk.cursor,
+  'limit', (select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
+    from millrace.run_verbs r where r.verb = v_verb)));
+v_wanted := v_bulk.locked[:200] || v_found.run_ids;
+v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
+  select r.entity_id from millrace.runs r where r.id = any (v_wanted)));
+v_free := array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (v_wanted) and r.entity_id = any (v_entities)
+  order by r.id
+  for no key update skip locked);
+v_still := array(
+  select r.id
+  from unnest((millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
+    'runs', v_free, 'limit', cardinality(v_free) + 1))).run_ids) s(id)
+  join millrace.runs r on r.id = any (array[s.id])
+  left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+  where (v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id))
+    -- A clock set back brings it behind the cursor again.
+    and not exists (
+      select from millrace.journal j where j.run_ids @> array[r.id] and j.bulk_id = p_bulk_id)
+  order by r.id);
+v_did := millrace.in_halves(v_still::text[], format(
+  'select cardinality($1::bigint[]) from millrace.do_to_runs($1::bigint[], %L)', v_bulk.args),
+  'infinity');
+v_done := array(
+  select s.id from unnest(v_still) s(id)
+  where s.id not in (select f.key::bigint from unnest(v_did.refused) f));
+v_faults := array(
+  select jsonb_build_object(
+    'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
+  from unnest(v_did.refused) f
+  where not f.later
+    -- A run that has gone on meanwhile; not where it has yet to come to the stage, or its
+    -- version lacks it.
+    and not (f.code = 'MR004' and (
+      select millrace.state_of(f.key::bigint, t.id)
+      from millrace.stages t
+      where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')
+      is distinct from 'pending'));
+v_locked := array(
+  select f.key::bigint
+  from unnest(v_did.refused) f
+  where f.later
+  union all
+  select r.id from millrace.runs r where r.id = any (v_wanted) and r.id <> all (v_free));
+perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
+  jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+    'filter', v_bulk.filter, 'bulk_id', p_bulk_id))
+where v_done <> '{}';
+update millrace.bulks b
+set cursor = coalesce(v_found.next, '0'), locked = b.locked[201:] || v_locked,
+  slices = b.slices + 1, done = b.done + cardinality(v_done),
+  faults = b.faults + cardinality(v_faults),
+  faults_by_run = (b.faults_by_run || v_faults)[:100],
+  passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_done)
+    - cardinality(v_locked) - cardinality(v_faults)
+where b.id = p_bulk_id
+returning b.* into v_bulk;
+if v_found.next is null and v_bulk.locked = '{}' then
+  return millrace.end_bulk(p_bulk_id, 'done');
+end if;
+return v_bulk;
 $$;

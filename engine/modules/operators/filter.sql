@@ -47,12 +47,11 @@ declare
      where f.value = '"time"' and not (p_request ->> f.key ~ '^\d{4}-\d\d-\d\d'
        and millrace.input_fault(p_request ->> f.key, 'timestamptz') is null)
      limit 1));
-begin
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
-  end if;
-end
+
+if v_fault is not null then
+  raise exception '%', v_fault
+    using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
+end if;
 $$;
 
 -- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the
@@ -64,18 +63,17 @@ stable
 as $$
 declare
   v_most int := case when p_condition like '%millrace.attempts%' then 2500 else 20000 end;
-begin
-  execute format('select array(select r.id from (select r.* from (%1$s) r order by %2$s limit %3$s)'
-    ' r where %4$s order by %2$s limit %5$s)', p_rows, p_order, v_most, p_condition, p_limit)
-  into ids;
-  if cardinality(ids) = p_limit then
-    next := ids[p_limit];
-  else
-    execute format('select r.id from (%s) r order by %s offset %s limit 1',
-      p_rows, p_order, v_most - 1)
-    into next;
-  end if;
-end
+
+execute format('select array(select r.id from (select r.* from (%1$s) r order by %2$s limit %3$s)'
+  ' r where %4$s order by %2$s limit %5$s)', p_rows, p_order, v_most, p_condition, p_limit)
+into ids;
+if cardinality(ids) = p_limit then
+  next := ids[p_limit];
+else
+  execute format('select r.id from (%s) r order by %s offset %s limit 1',
+    p_rows, p_order, v_most - 1)
+  into next;
+end if;
 $$;
 
 -- Lists the heads of the index of failed runs under which a stage and a code stand: one condition
@@ -87,38 +85,37 @@ stable
 as $$
 declare
   v_heads text[];
-begin
-  if p_stage_id is null and p_code is null then
-    return null;
-  end if;
-  with recursive head as (
-    select s.pipeline_id, s.id as stage_id, c.code
-    from millrace.stages s
-    cross join lateral (
-      select min(r.error_code) as code
-      from millrace.runs r
-      where r.pipeline_id = s.pipeline_id and r.failed_stage_id = s.id
-        and r.status = 'failed'
-        and r.error_code >= coalesce(left(p_code, 200), '')) c
-    where s.pipeline_id = any (p_pipelines)
-      and s.id = coalesce(p_stage_id, s.id)
-    union all
-    select h.pipeline_id, h.stage_id, (
-      select min(r.error_code)
-      from millrace.runs r
-      where r.pipeline_id = h.pipeline_id and r.failed_stage_id = h.stage_id
-        and r.status = 'failed' and r.error_code > h.code)
-    from head h
-    where h.code is not null and p_code is null
-  )
-  select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code = %L',
-    h.pipeline_id, h.stage_id, h.code))
-  into v_heads
-  from (select * from head h where h.code is not null limit 201) h
-  where p_code is null
-    or h.code = left(p_code, 200);
-  return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;
-end
+
+if p_stage_id is null and p_code is null then
+  return null;
+end if;
+with recursive head as (
+  select s.pipeline_id, s.id as stage_id, c.code
+  from millrace.stages s
+  cross join lateral (
+    select min(r.error_code) as code
+    from millrace.runs r
+    where r.pipeline_id = s.pipeline_id and r.failed_stage_id = s.id
+      and r.status = 'failed'
+      and r.error_code >= coalesce(left(p_code, 200), '')) c
+  where s.pipeline_id = any (p_pipelines)
+    and s.id = coalesce(p_stage_id, s.id)
+  union all
+  select h.pipeline_id, h.stage_id, (
+    select min(r.error_code)
+    from millrace.runs r
+    where r.pipeline_id = h.pipeline_id and r.failed_stage_id = h.stage_id
+      and r.status = 'failed' and r.error_code > h.code)
+  from head h
+  where h.code is not null and p_code is null
+)
+select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code = %L',
+  h.pipeline_id, h.stage_id, h.code))
+into v_heads
+from (select * from head h where h.code is not null limit 201) h
+where p_code is null
+  or h.code = left(p_code, 200);
+return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;
 $$;
 
 -- Finds runs by a filter with one status, names of rows or runs, or neither a stage nor a code; as
@@ -149,71 +146,70 @@ declare
   v_time text;
   v_rows text;
   v_last bigint;
-begin
-  if p_filter ? 'stage' then
-    perform millrace.need_fields(p_filter || '{"verb": "a stage"}', 'pipeline');
-    v_stage_id := (millrace.stage_named(p_filter ->> 'pipeline', p_filter ->> 'stage')).id;
-  end if;
-  if v_status = 'failed' then
-    v_heads := millrace.failed_heads(p_pipelines, v_stage_id, p_filter ->> 'error_code');
-  end if;
-  if v_named = '' and v_status = 'running' and (
-      select count(*) <= 20000
-      from (
-        select from millrace.runs r
-        where r.pipeline_id = any (p_pipelines) and r.status = 'running'
-        limit 20001) r) then
-    v_named := 'r.status = ''running''';
-  end if;
-  v_time := concat_ws(' and ', 'true',
-    v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
-    v_at || ' < ' || quote_literal(p_filter ->> 'before'));
-  v_rows := case
-    -- A caller who sees no pipeline has an empty list.
-    when v_by_end then (
-      select string_agg(format(
-        '(select r.* from millrace.runs r where %s order by %s limit 20000)',
-        concat_ws(' and ', i, 'r.finished_at is not null', v_time,
-          case when v_status = 'failed' then 'r.status = ''failed''' end,
-          '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
-            || split_part(v_cursor, '.', 1) || ', 0' || split_part(v_cursor, '.', 2) || ')'),
-        v_order), ' union all ')
-      from unnest(coalesce(v_heads, array(
-          select 'r.pipeline_id = ' || p
-          from unnest(p_pipelines) p)) || 'r.pipeline_id = 0'::text) i)
-    else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
-      'r.id < ' || split_part(v_cursor, '.', 1),
-      case when v_named <> '' then format('%s and %s offset 0', v_condition, v_named) end)
-  end;
-  v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_literal(v_status),
-    case when p_filter ? 'but_failed' then 'r.status <> ''failed''' end,
-    case when v_status = 'failed' then concat_ws(' and ', 'true',
-      'r.failed_stage_id = ' || v_stage_id, 'r.error_code = left(' || v_code || ', 200)')
-    when p_filter ?| '{stage,error_code}' then format(
-      $sql$r.status <> 'completed' and (
-        select true
-        from millrace.attempts a
-        left join millrace.attempts o on o.id = a.parent_id
-        where a.run_id = r.id
-          and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
-          and (a.state <> 'failed' or r.status <> 'running')
-          and %s
-          and millrace.is_last_word(a)
-        limit 1)$sql$,
-      concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
-        'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end);
-  select f.ids, f.next
-  into run_ids, v_last
-  from millrace.find_among(
-    v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
-  next := case
-    when v_by_end then (
-      select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
-      from millrace.runs r
-      where r.id = v_last)
-    else v_last::text
-  end;
-end
+
+if p_filter ? 'stage' then
+  perform millrace.need_fields(p_filter || '{"verb": "a stage"}', 'pipeline');
+  v_stage_id := (millrace.stage_named(p_filter ->> 'pipeline', p_filter ->> 'stage')).id;
+end if;
+if v_status = 'failed' then
+  v_heads := millrace.failed_heads(p_pipelines, v_stage_id, p_filter ->> 'error_code');
+end if;
+if v_named = '' and v_status = 'running' and (
+    select count(*) <= 20000
+    from (
+      select from millrace.runs r
+      where r.pipeline_id = any (p_pipelines) and r.status = 'running'
+      limit 20001) r) then
+  v_named := 'r.status = ''running''';
+end if;
+v_time := concat_ws(' and ', 'true',
+  v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
+  v_at || ' < ' || quote_literal(p_filter ->> 'before'));
+v_rows := case
+  -- A caller who sees no pipeline has an empty list.
+  when v_by_end then (
+    select string_agg(format(
+      '(select r.* from millrace.runs r where %s order by %s limit 20000)',
+      concat_ws(' and ', i, 'r.finished_at is not null', v_time,
+        case when v_status = 'failed' then 'r.status = ''failed''' end,
+        '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
+          || split_part(v_cursor, '.', 1) || ', 0' || split_part(v_cursor, '.', 2) || ')'),
+      v_order), ' union all ')
+    from unnest(coalesce(v_heads, array(
+        select 'r.pipeline_id = ' || p
+        from unnest(p_pipelines) p)) || 'r.pipeline_id = 0'::text) i)
+  else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
+    'r.id < ' || split_part(v_cursor, '.', 1),
+    case when v_named <> '' then format('%s and %s offset 0', v_condition, v_named) end)
+end;
+v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_literal(v_status),
+  case when p_filter ? 'but_failed' then 'r.status <> ''failed''' end,
+  case when v_status = 'failed' then concat_ws(' and ', 'true',
+    'r.failed_stage_id = ' || v_stage_id, 'r.error_code = left(' || v_code || ', 200)')
+  when p_filter ?| '{stage,error_code}' then format(
+    $sql$r.status <> 'completed' and (
+      select true
+      from millrace.attempts a
+      left join millrace.attempts o on o.id = a.parent_id
+      where a.run_id = r.id
+        and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
+        and (a.state <> 'failed' or r.status <> 'running')
+        and %s
+        and millrace.is_last_word(a)
+      limit 1)$sql$,
+    concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
+      'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end);
+select f.ids, f.next
+into run_ids, v_last
+from millrace.find_among(
+  v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
+next := case
+  when v_by_end then (
+    select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
+    from millrace.runs r
+    where r.id = v_last)
+  else v_last::text
+end;
 $$;
 
 -- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
@@ -227,24 +223,23 @@ stable
 as $$
 declare
   v_more record;
-begin
-  if not p_filter ?| '{stage,error_code}'
-      or p_filter ?| '{status,runs,entity,parent}' then
-    v_more := millrace.find_alike(p_pipelines, p_filter);
-  elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
-    -- A cursor with a point is one among failed runs.
-    select f.* into run_ids, next
-    from millrace.find_alike(p_pipelines, p_filter || '{"status": "failed"}') f;
-    if next is not null then
-      return;
-    end if;
-    v_more := millrace.find_alike(p_pipelines, p_filter || jsonb_build_object('but_failed', true,
-      'cursor', '999999999999999999',
-      'limit', coalesce((p_filter -> 'limit')::int, 50) - cardinality(run_ids)));
-  else
-    v_more := millrace.find_alike(p_pipelines, p_filter || '{"but_failed": true}');
+
+if not p_filter ?| '{stage,error_code}'
+    or p_filter ?| '{status,runs,entity,parent}' then
+  v_more := millrace.find_alike(p_pipelines, p_filter);
+elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
+  -- A cursor with a point is one among failed runs.
+  select f.* into run_ids, next
+  from millrace.find_alike(p_pipelines, p_filter || '{"status": "failed"}') f;
+  if next is not null then
+    return;
   end if;
-  run_ids := coalesce(run_ids, '{}') || v_more.run_ids;
-  next := v_more.next;
-end
+  v_more := millrace.find_alike(p_pipelines, p_filter || jsonb_build_object('but_failed', true,
+    'cursor', '999999999999999999',
+    'limit', coalesce((p_filter -> 'limit')::int, 50) - cardinality(run_ids)));
+else
+  v_more := millrace.find_alike(p_pipelines, p_filter || '{"but_failed": true}');
+end if;
+run_ids := coalesce(run_ids, '{}') || v_more.run_ids;
+next := v_more.next;
 $$;

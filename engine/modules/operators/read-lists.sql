@@ -92,36 +92,35 @@ set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"quiet": "boolean"}');
-begin
-  return jsonb_build_object(
-    'now', v_now,
-    'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
-      'payloads', v_caller.payloads),
-    'well', millrace.well(v_caller, false),
-    'last_sweep_at', millrace.setting('last_sweep_at'),
-    'installed_at', (select min(r.installed_at) from millrace.releases r),
-    'pipelines', array(
-      select jsonb_build_object(
-        'pipeline', p.name, 'enabled', p.enabled,
-        'paused', case when not p.enabled then millrace.pause_json(p.switched_entry) end,
-        'stages', (select count(*) from millrace.stages s where s.pipeline_id = p.id),
-        'open_alerts', (
-          select count(*)::text
-          from millrace.alerts a
-          where a.pipeline_id = p.id and a.resolved_at is null))
-      from millrace.pipelines p
-      where millrace.sees(v_caller, p.name)
-      order by p.name),
-    'stages', millrace.stages_json(array(
-      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name)),
-      p_query -> 'quiet' = 'true' is true),
-    'bulks', array(
-      select millrace.bulk_json(b)
-      from millrace.bulks b
-      where b.state = 'running'
-        and millrace.sees(v_caller, b.filter ->> 'pipeline')
-      order by b.id));
-end
+
+return jsonb_build_object(
+  'now', v_now,
+  'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
+    'payloads', v_caller.payloads),
+  'well', millrace.well(v_caller, false),
+  'last_sweep_at', millrace.setting('last_sweep_at'),
+  'installed_at', (select min(r.installed_at) from millrace.releases r),
+  'pipelines', array(
+    select jsonb_build_object(
+      'pipeline', p.name, 'enabled', p.enabled,
+      'paused', case when not p.enabled then millrace.pause_json(p.switched_entry) end,
+      'stages', (select count(*) from millrace.stages s where s.pipeline_id = p.id),
+      'open_alerts', (
+        select count(*)::text
+        from millrace.alerts a
+        where a.pipeline_id = p.id and a.resolved_at is null))
+    from millrace.pipelines p
+    where millrace.sees(v_caller, p.name)
+    order by p.name),
+  'stages', millrace.stages_json(array(
+    select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name)),
+    p_query -> 'quiet' = 'true' is true),
+  'bulks', array(
+    select millrace.bulk_json(b)
+    from millrace.bulks b
+    where b.state = 'running'
+      and millrace.sees(v_caller, b.filter ->> 'pipeline')
+    order by b.id));
 $$;
 
 -- One pipeline, {"pipeline": "books"}, with what the definition says of its stages.
@@ -132,29 +131,28 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-begin
-  return jsonb_build_object(
-    'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
-    'paused', case
-      when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_entry)
-    end,
-    'table', v_pipeline.entity_table::text,
-    'version', (
-      select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
-    'health', millrace.stages_json(array[v_pipeline.name], true),
-    'stages', array(
-      select jsonb_strip_nulls(jsonb_build_object(
-        'stage', s.name, 'kind', s.kind, 'function', s.function_name, 'enabled', s.enabled,
-        'needs', array(
-          select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id),
-        'left_out', (
-          select count(*)
-          from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))
-      from millrace.version_stages vs
-      join millrace.stages s on s.id = vs.stage_id
-      where vs.version_id = v_pipeline.current_version_id
-      order by vs.position));
-end
+
+return jsonb_build_object(
+  'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
+  'paused', case
+    when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_entry)
+  end,
+  'table', v_pipeline.entity_table::text,
+  'version', (
+    select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
+  'health', millrace.stages_json(array[v_pipeline.name], true),
+  'stages', array(
+    select jsonb_strip_nulls(jsonb_build_object(
+      'stage', s.name, 'kind', s.kind, 'function', s.function_name, 'enabled', s.enabled,
+      'needs', array(
+        select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id),
+      'left_out', (
+        select count(*)
+        from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = v_pipeline.current_version_id
+    order by vs.position));
 $$;
 
 -- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
@@ -169,21 +167,20 @@ declare
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
-begin
-  perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage') where p_query ? 'stage';
-  return jsonb_build_object(
-    'pipeline', v_pipeline.name,
-    'points', array(
-      select to_jsonb(s)
-      from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
-        make_interval(secs => coalesce((p_query -> 'step_seconds')::int, 60))) s
-      order by s.at),
-    'stages', (
-      select coalesce(json_object_agg(s.name, to_jsonb(f))::jsonb, '{}')
-      from millrace.stages s
-      cross join millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
-      where s.pipeline_id = v_pipeline.id));
-end
+
+perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage') where p_query ? 'stage';
+return jsonb_build_object(
+  'pipeline', v_pipeline.name,
+  'points', array(
+    select to_jsonb(s)
+    from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
+      make_interval(secs => coalesce((p_query -> 'step_seconds')::int, 60))) s
+    order by s.at),
+  'stages', (
+    select coalesce(json_object_agg(s.name, to_jsonb(f))::jsonb, '{}')
+    from millrace.stages s
+    cross join millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
+    where s.pipeline_id = v_pipeline.id));
 $$;
 
 -- Dead letters in groups by pipeline, stage and error code.
@@ -193,14 +190,13 @@ set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
-begin
-  return jsonb_build_object('groups', array(
-    select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
-    from millrace.dead_letter_counts c
-    where c.pipeline = coalesce(p_query ->> 'pipeline', c.pipeline)
-      and millrace.sees(v_caller, c.pipeline)
-    order by c.pipeline, c.stage, c.error_code));
-end
+
+return jsonb_build_object('groups', array(
+  select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
+  from millrace.dead_letter_counts c
+  where c.pipeline = coalesce(p_query ->> 'pipeline', c.pipeline)
+    and millrace.sees(v_caller, c.pipeline)
+  order by c.pipeline, c.stage, c.error_code));
 $$;
 
 -- Finds lines of a table, the newest first; those of no pipeline are for callers who see all.
@@ -230,16 +226,15 @@ declare
   v_caller millrace.caller := millrace.enter(p_query,
     '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}');
   v_found record;
-begin
-  v_found := millrace.find_entries(v_caller, 'millrace.alerts',
-    case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
-  return jsonb_build_object(
-    'next', v_found.next, 'playbooks_url', millrace.playbooks_url(), 'alerts', array(
-    select millrace.alert_json(l)
-    from millrace.alerts l
-    where l.id = any (v_found.ids)
-    order by l.id desc));
-end
+
+v_found := millrace.find_entries(v_caller, 'millrace.alerts',
+  case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
+return jsonb_build_object(
+  'next', v_found.next, 'playbooks_url', millrace.playbooks_url(), 'alerts', array(
+  select millrace.alert_json(l)
+  from millrace.alerts l
+  where l.id = any (v_found.ids)
+  order by l.id desc));
 $$;
 
 -- Lists the journal, the newest line first; more from {"cursor": next} on.
@@ -252,18 +247,17 @@ declare
     "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
     "cursor": "cursor", "limit": "size"}');
   v_found record;
-begin
-  v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
-    'r.run_ids @> array[' || (p_query -> 'run')::bigint || ']::bigint[]',
-    'r.bulk_id = ' || (p_query -> 'bulk')::bigint,
-    'r.verb = ' || quote_literal(p_query ->> 'verb'),
-    'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
-    'r.at >= ' || quote_literal(p_query ->> 'since'),
-    'r.at < ' || quote_literal(p_query ->> 'before')), p_query);
-  return jsonb_build_object('next', v_found.next, 'entries', array(
-    select millrace.entry_json(j)
-    from millrace.journal j
-    where j.id = any (v_found.ids)
-    order by j.id desc));
-end
+
+v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
+  'r.run_ids @> array[' || (p_query -> 'run')::bigint || ']::bigint[]',
+  'r.bulk_id = ' || (p_query -> 'bulk')::bigint,
+  'r.verb = ' || quote_literal(p_query ->> 'verb'),
+  'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+  'r.at >= ' || quote_literal(p_query ->> 'since'),
+  'r.at < ' || quote_literal(p_query ->> 'before')), p_query);
+return jsonb_build_object('next', v_found.next, 'entries', array(
+  select millrace.entry_json(j)
+  from millrace.journal j
+  where j.id = any (v_found.ids)
+  order by j.id desc));
 $$;

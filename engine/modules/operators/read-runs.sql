@@ -68,10 +68,9 @@ declare
     millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}');
   v_found record := millrace.find_runs(
     millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'), p_query);
-begin
-  return jsonb_build_object(
-    'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
-end
+
+return jsonb_build_object(
+  'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
 $$;
 
 -- Shows an attempt. log: the last lines that its handler wrote, where they were kept.
@@ -107,88 +106,87 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"run": "id"}');
   v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
-begin
-  return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
-    'version', (select v.number from millrace.versions v where v.id = v_run.version_id),
-    'stages', (
-      select json_agg(jsonb_build_object(
-        'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
-        'needs', array(
-          select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
-        order by vs.position)::jsonb
-      from millrace.version_stages vs
-      join millrace.stages s on s.id = vs.stage_id
-      where vs.version_id = v_run.version_id),
-    'children', array(
-      select jsonb_build_object('stage', s.name, 'pipeline', p.name, 'spawned', f.spawned,
-        'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
-      from millrace.fan_outs f
-      join millrace.stages s on s.id = f.stage_id
-      join millrace.pipelines p on p.id = f.child_pipeline_id
-      where f.run_id = v_run.id
-      -- by key
-      order by f.id + 0 desc
-      limit 50),
-    'unattended', array(
-      select to_jsonb(u)
-      from millrace.unattended() u
-      join millrace.attempts a on a.run_id = v_run.id and a.stage_id = u.stage_id
-      where a.state = 'queued' and a.queue_at <= v_now),
-    'attempts', array(
-      select millrace.attempt_json(l.a, v_caller.payloads)
-        - case when l.ordinal > 10 then 'log' else '' end
-      from (
-        select a, row_number() over (order by a.id desc) as ordinal
-        from millrace.attempts a
-        where a.run_id = v_run.id
-        order by a.id desc
-        limit 500) l
-      order by (l.a).id),
-    'metadata', case when v_caller.payloads then (
-      select millrace.payload_json(m.value)
-      from millrace.run_metadata m
-      where m.id = v_run.metadata_id) end,
-    'table', (
-      select jsonb_build_object('name', p.entity_table::text, 'id', p.entity_table::oid::bigint,
-        'key', p.entity_key)
-      from millrace.pipelines p
-      where p.id = v_run.pipeline_id),
-    'turns', array(
-      select jsonb_strip_nulls(to_jsonb(l) - case when v_caller.payloads then '{}'
-        else '{asked,arguments,output}' end::text[])
-      from (
-        select g.stage, g.stage_run, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
-          millrace.cut_text(g.tool, 200) as tool, g.tokens, g.cost_usd, g.at,
-          millrace.cut_text(g.asked) as asked, millrace.cut_text(g.arguments) as arguments,
-          millrace.cut_text(g.output) as output
-        from millrace.agent_log g
-        where g.run_id = v_run.id
-        order by g.at desc, g.seq desc
-        limit 100) l
-      order by l.at, l.stage, l.turn),
-    'decisions', array(
-      select jsonb_strip_nulls(jsonb_build_object(
-        'attempt', o.attempt_id, 'stage', o.stage, 'asked_at', o.opened_at,
-        'deadline_at', o.deadline_at, 'decided_at', o.decided_at, 'decided_by', o.decided_by,
-        'closed_why', millrace.cut_text(o.closed_why, 500), 'closed_at', o.closed_at,
-        'schema', o.schema,
-        'decision', case when v_caller.payloads then millrace.payload_json(o.decision) end))
-      from public.millrace_decisions o
-      where o.run_id = v_run.id
-      order by o.attempt_id + 0 desc
-      limit 20),
-    'journal', array(
-      select millrace.entry_json(j)
-      from millrace.journal j
-      where j.run_ids @> array[v_run.id]
-      order by j.id desc
-      limit 50)) || (
-    select jsonb_build_object(
-      'cost_usd', sum(jsonb_path_query_first(a.usage, '$.cost_usd ? (@ >= 0)')::numeric),
-      'unreported', count(*) filter (where a.usage ?| '{unreported,unpriced}'))
-    from millrace.attempts a
-    where a.run_id = v_run.id);
-end
+
+return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
+  'version', (select v.number from millrace.versions v where v.id = v_run.version_id),
+  'stages', (
+    select json_agg(jsonb_build_object(
+      'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+      'needs', array(
+        select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
+      order by vs.position)::jsonb
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = v_run.version_id),
+  'children', array(
+    select jsonb_build_object('stage', s.name, 'pipeline', p.name, 'spawned', f.spawned,
+      'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+    from millrace.fan_outs f
+    join millrace.stages s on s.id = f.stage_id
+    join millrace.pipelines p on p.id = f.child_pipeline_id
+    where f.run_id = v_run.id
+    -- by key
+    order by f.id + 0 desc
+    limit 50),
+  'unattended', array(
+    select to_jsonb(u)
+    from millrace.unattended() u
+    join millrace.attempts a on a.run_id = v_run.id and a.stage_id = u.stage_id
+    where a.state = 'queued' and a.queue_at <= v_now),
+  'attempts', array(
+    select millrace.attempt_json(l.a, v_caller.payloads)
+      - case when l.ordinal > 10 then 'log' else '' end
+    from (
+      select a, row_number() over (order by a.id desc) as ordinal
+      from millrace.attempts a
+      where a.run_id = v_run.id
+      order by a.id desc
+      limit 500) l
+    order by (l.a).id),
+  'metadata', case when v_caller.payloads then (
+    select millrace.payload_json(m.value)
+    from millrace.run_metadata m
+    where m.id = v_run.metadata_id) end,
+  'table', (
+    select jsonb_build_object('name', p.entity_table::text, 'id', p.entity_table::oid::bigint,
+      'key', p.entity_key)
+    from millrace.pipelines p
+    where p.id = v_run.pipeline_id),
+  'turns', array(
+    select jsonb_strip_nulls(to_jsonb(l) - case when v_caller.payloads then '{}'
+      else '{asked,arguments,output}' end::text[])
+    from (
+      select g.stage, g.stage_run, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
+        millrace.cut_text(g.tool, 200) as tool, g.tokens, g.cost_usd, g.at,
+        millrace.cut_text(g.asked) as asked, millrace.cut_text(g.arguments) as arguments,
+        millrace.cut_text(g.output) as output
+      from millrace.agent_log g
+      where g.run_id = v_run.id
+      order by g.at desc, g.seq desc
+      limit 100) l
+    order by l.at, l.stage, l.turn),
+  'decisions', array(
+    select jsonb_strip_nulls(jsonb_build_object(
+      'attempt', o.attempt_id, 'stage', o.stage, 'asked_at', o.opened_at,
+      'deadline_at', o.deadline_at, 'decided_at', o.decided_at, 'decided_by', o.decided_by,
+      'closed_why', millrace.cut_text(o.closed_why, 500), 'closed_at', o.closed_at,
+      'schema', o.schema,
+      'decision', case when v_caller.payloads then millrace.payload_json(o.decision) end))
+    from public.millrace_decisions o
+    where o.run_id = v_run.id
+    order by o.attempt_id + 0 desc
+    limit 20),
+  'journal', array(
+    select millrace.entry_json(j)
+    from millrace.journal j
+    where j.run_ids @> array[v_run.id]
+    order by j.id desc
+    limit 50)) || (
+  select jsonb_build_object(
+    'cost_usd', sum(jsonb_path_query_first(a.usage, '$.cost_usd ? (@ >= 0)')::numeric),
+    'unreported', count(*) filter (where a.usage ?| '{unreported,unpriced}'))
+  from millrace.attempts a
+  where a.run_id = v_run.id);
 $$;
 
 -- One attempt, {"attempt": 42}, with its result for operators who see payloads.
@@ -199,14 +197,13 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"attempt": "id"}');
   v_attempt millrace.attempts;
-begin
-  select a.* into v_attempt
-  from millrace.attempts a
-  where a.id = (p_query -> 'attempt')::bigint;
-  perform millrace.run_seen(
-    v_caller, v_attempt.run_id, 'attempt ' || (p_query ->> 'attempt'));
-  return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
-    'payloads', v_caller.payloads,
-    'output', case when v_caller.payloads then millrace.payload_json(v_attempt.output) end);
-end
+
+select a.* into v_attempt
+from millrace.attempts a
+where a.id = (p_query -> 'attempt')::bigint;
+perform millrace.run_seen(
+  v_caller, v_attempt.run_id, 'attempt ' || (p_query ->> 'attempt'));
+return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
+  'payloads', v_caller.payloads,
+  'output', case when v_caller.payloads then millrace.payload_json(v_attempt.output) end);
 $$;

@@ -5,54 +5,53 @@ set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
-begin
-  if p_query ? 'pipeline' then
-    return jsonb_build_object('versions', array(
-      select jsonb_build_object('version', v.number, 'since', v.created_at, 'graph', v.graph)
-      from millrace.versions v
-      join millrace.pipelines p on p.id = v.pipeline_id
-      where p.name = p_query ->> 'pipeline'
-      order by v.number desc
-      limit 20));
-  end if;
-  return jsonb_build_object(
-    'operators', array(
-      select to_jsonb(o)
-      from millrace.operators o
-      where o.subject = v_caller.subject
-        or v_caller.role = 'operator' and v_caller.pipelines is null
-      order by o.subject),
-    'findings', case when v_caller.pipelines is null then array(
-      select jsonb_build_object('what', d.what, 'detail', d.detail)
-      from millrace.doctor() d
-      where not d.ok) end,
-    'channels', array(
-      select jsonb_build_object(
-        'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
-        'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
-        'last', (
-          select jsonb_build_object('state', m.state, 'tries', m.tries,
-            'error', m.error, 'at', coalesce(m.ended_at, m.tried_at, m.created_at))
-          from millrace.alert_messages m
-          where m.channel_id = c.id
-          order by m.id desc
-          limit 1))
-      from millrace.alert_channels c
-      order by c.name),
-    'settings', (
-      select json_agg(to_jsonb(s) order by s.name)::jsonb
-      from millrace.settings s
-      where s.name in ('retention_days', 'history_gb', 'journal_days', 'minutes_hours',
-        'hours_days', 'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url',
-        'playbooks_url')),
-    'pipelines', array(
-      select jsonb_build_object(
-        'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
-        'version', v.number, 'since', v.created_at,
-        'retention_days', millrace.retention_days(p))
-      from millrace.pipelines p
-      left join millrace.versions v on v.id = p.current_version_id
-      where millrace.sees(v_caller, p.name)
-      order by p.name));
-end
+
+if p_query ? 'pipeline' then
+  return jsonb_build_object('versions', array(
+    select jsonb_build_object('version', v.number, 'since', v.created_at, 'graph', v.graph)
+    from millrace.versions v
+    join millrace.pipelines p on p.id = v.pipeline_id
+    where p.name = p_query ->> 'pipeline'
+    order by v.number desc
+    limit 20));
+end if;
+return jsonb_build_object(
+  'operators', array(
+    select to_jsonb(o)
+    from millrace.operators o
+    where o.subject = v_caller.subject
+      or v_caller.role = 'operator' and v_caller.pipelines is null
+    order by o.subject),
+  'findings', case when v_caller.pipelines is null then array(
+    select jsonb_build_object('what', d.what, 'detail', d.detail)
+    from millrace.doctor() d
+    where not d.ok) end,
+  'channels', array(
+    select jsonb_build_object(
+      'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
+      'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
+      'last', (
+        select jsonb_build_object('state', m.state, 'tries', m.tries,
+          'error', m.error, 'at', coalesce(m.ended_at, m.tried_at, m.created_at))
+        from millrace.alert_messages m
+        where m.channel_id = c.id
+        order by m.id desc
+        limit 1))
+    from millrace.alert_channels c
+    order by c.name),
+  'settings', (
+    select json_agg(to_jsonb(s) order by s.name)::jsonb
+    from millrace.settings s
+    where s.name in ('retention_days', 'history_gb', 'journal_days', 'minutes_hours',
+      'hours_days', 'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url',
+      'playbooks_url')),
+  'pipelines', array(
+    select jsonb_build_object(
+      'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
+      'version', v.number, 'since', v.created_at,
+      'retention_days', millrace.retention_days(p))
+    from millrace.pipelines p
+    left join millrace.versions v on v.id = p.current_version_id
+    where millrace.sees(v_caller, p.name)
+    order by p.name));
 $$;

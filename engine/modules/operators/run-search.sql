@@ -9,15 +9,14 @@ declare
     when 'prefix' then format('like %L', regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%')
     when 'exact' then format('= %L', p_text)
   end;
-begin
-  if v_test is not null then
-    -- By a sum, since no plan walks all runs from the newest on for it.
-    return query execute format('select (select max(r.id + 0) from millrace.runs r '
-      'where r.entity_id = e.%I::text and r.pipeline_id = %s) from %s e where e.%I %s limit 20',
-      p_pipeline.entity_key, p_pipeline.id, p_pipeline.entity_table, p_pipeline.label_column,
-      v_test);
-  end if;
-end
+
+if v_test is not null then
+  -- By a sum, since no plan walks all runs from the newest on for it.
+  return query execute format('select (select max(r.id + 0) from millrace.runs r '
+    'where r.entity_id = e.%I::text and r.pipeline_id = %s) from %s e where e.%I %s limit 20',
+    p_pipeline.entity_key, p_pipeline.id, p_pipeline.entity_table, p_pipeline.label_column,
+    v_test);
+end if;
 $$;
 
 -- Reads the label of a row; null where there is none.
@@ -53,34 +52,33 @@ declare
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');
   v_trace uuid := case when millrace.input_fault(v_text, 'uuid') is null then v_text end;
   v_pipelines int[] := millrace.pipelines_seen(v_caller, p_query ->> 'pipeline');
-begin
-  return jsonb_build_object('runs', millrace.runs_json(array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = any (v_pipelines)
-      and r.id in (v_number, (select a.run_id from millrace.attempts a where a.id = v_number))
-    union
-    (select r.id
-     from millrace.runs r
-     where r.trace_id = v_trace and r.pipeline_id = any (v_pipelines)
-     limit 50)
-    union
-    select r.id
-    from unnest(v_pipelines) p(id)
-    cross join lateral (
-      -- In this order no plan walks all runs from the newest on.
-      select o.id
-      from millrace.runs o
-      where o.entity_id = any (array[v_text])
-        and o.pipeline_id = p.id
-      order by o.entity_id desc, o.id desc
-      limit 50) r
-    union
-    select l.id
-    from millrace.pipelines p
-    cross join millrace.runs_labelled(p, v_text) l(id)
-    where p.id = any (v_pipelines) and l.id is not null
-    order by id desc
-    limit 50)));
-end
+
+return jsonb_build_object('runs', millrace.runs_json(array(
+  select r.id
+  from millrace.runs r
+  where r.pipeline_id = any (v_pipelines)
+    and r.id in (v_number, (select a.run_id from millrace.attempts a where a.id = v_number))
+  union
+  (select r.id
+   from millrace.runs r
+   where r.trace_id = v_trace and r.pipeline_id = any (v_pipelines)
+   limit 50)
+  union
+  select r.id
+  from unnest(v_pipelines) p(id)
+  cross join lateral (
+    -- In this order no plan walks all runs from the newest on.
+    select o.id
+    from millrace.runs o
+    where o.entity_id = any (array[v_text])
+      and o.pipeline_id = p.id
+    order by o.entity_id desc, o.id desc
+    limit 50) r
+  union
+  select l.id
+  from millrace.pipelines p
+  cross join millrace.runs_labelled(p, v_text) l(id)
+  where p.id = any (v_pipelines) and l.id is not null
+  order by id desc
+  limit 50)));
 $$;

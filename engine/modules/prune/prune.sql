@@ -25,34 +25,33 @@ declare
     limit 1000);
   v_last record;
   v_done record;
-begin
-  select r.finished_at as at, r.id into v_last
-  from millrace.runs r
-  where r.id = v_ids[cardinality(v_ids)];
-  v_done := millrace.in_halves(array(
-      select r.id::text
-      from millrace.runs r
-      where r.id = any (v_ids) and r.status <> 'running'
-        and not exists (
-          select from millrace.fan_outs f
-          where f.id = r.fan_out_id and f.state = 'open')
-        and not exists (
-          select from millrace.fan_outs f
-          join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-          where f.run_id = r.id)
-      order by r.id
-      for update of r skip locked),
-    'select cardinality($1), millrace.delete_runs($1::bigint[], true)', 'infinity');
-  perform millrace.report('error', 'run_not_pruned',
-    format('Run %s cannot be pruned: %s', f.key, f.why))
-  from unnest(v_done.refused) f;
-  update millrace.prune_progress g
-  set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
-    removed = g.removed + v_done.done,
-    ended_at = case when cardinality(v_ids) < 1000 then v_now end
-  where g.pipeline_id = p_pipeline.id;
-  return v_done.done;
-end
+
+select r.finished_at as at, r.id into v_last
+from millrace.runs r
+where r.id = v_ids[cardinality(v_ids)];
+v_done := millrace.in_halves(array(
+    select r.id::text
+    from millrace.runs r
+    where r.id = any (v_ids) and r.status <> 'running'
+      and not exists (
+        select from millrace.fan_outs f
+        where f.id = r.fan_out_id and f.state = 'open')
+      and not exists (
+        select from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id
+    for update of r skip locked),
+  'select cardinality($1), millrace.delete_runs($1::bigint[], true)', 'infinity');
+perform millrace.report('error', 'run_not_pruned',
+  format('Run %s cannot be pruned: %s', f.key, f.why))
+from unnest(v_done.refused) f;
+update millrace.prune_progress g
+set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
+  removed = g.removed + v_done.done,
+  ended_at = case when cardinality(v_ids) < 1000 then v_now end
+where g.pipeline_id = p_pipeline.id;
+return v_done.done;
 $$;
 
 -- Deletes what is older than it is kept, for a second at most: finished runs, log lines, alerts and
@@ -69,56 +68,55 @@ declare
   v_runs int := 0;
   v_more boolean;
   v_scheduled boolean;
-begin
-  -- Two at once would count the same rows twice.
-  if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
-    return '{"runs": 0, "more": true}';
-  end if;
-  if not exists (select from millrace.prune_progress g where g.ended_at is null) then
-    insert into millrace.prune_progress (pipeline_id, began_at)
-    select p.id, v_now
-    from millrace.pipelines p
-    on conflict on constraint prune_progress_pkey do update
-    set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
-      ended_at = null;
-    delete from millrace.log l where l.at < v_before;
-    -- By command: a job that was unscheduled has left its history behind. A job of somebody else
-    -- asks for it by a comment at its end.
-    delete from cron.job_run_details d
-    where d.command ~ ('^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
-        '|/\* pruned by millrace \*/$')
-      and coalesce(d.end_time, d.start_time, '-infinity') < v_now - interval '1 day';
-  end if;
-  loop
-    select p.* into v_pipeline
-    from millrace.prune_progress g
-    join millrace.pipelines p on p.id = g.pipeline_id
-    where g.ended_at is null
-    order by p.id
-    limit 1;
-    exit when not found;
-    v_runs := v_runs + millrace.prune_batch(v_pipeline);
-    exit when millrace.now() >= v_until;
-  end loop;
-  v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
-    or millrace.prune_alerts(v_before);
-  if not v_more then
-    -- A person was answering these questions while their run was deleted.
-    delete from public.millrace_decisions d
-    where d.attempt_id = any (array(
-      select o.attempt_id
-      from public.millrace_decisions o
-      where not exists (select from millrace.attempts a where a.id = o.attempt_id)
-      for update skip locked));
-  end if;
-  v_scheduled := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
-  if v_more and not v_scheduled then
-    perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
-  elsif v_scheduled and not v_more then
-    perform cron.unschedule('millrace-prune-more');
-  end if;
-  return jsonb_build_object('runs', v_runs, 'more', v_more);
-end
+
+-- Two at once would count the same rows twice.
+if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
+  return '{"runs": 0, "more": true}';
+end if;
+if not exists (select from millrace.prune_progress g where g.ended_at is null) then
+  insert into millrace.prune_progress (pipeline_id, began_at)
+  select p.id, v_now
+  from millrace.pipelines p
+  on conflict on constraint prune_progress_pkey do update
+  set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
+    ended_at = null;
+  delete from millrace.log l where l.at < v_before;
+  -- By command: a job that was unscheduled has left its history behind. A job of somebody else
+  -- asks for it by a comment at its end.
+  delete from cron.job_run_details d
+  where d.command ~ ('^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
+      '|/\* pruned by millrace \*/$')
+    and coalesce(d.end_time, d.start_time, '-infinity') < v_now - interval '1 day';
+end if;
+loop
+  select p.* into v_pipeline
+  from millrace.prune_progress g
+  join millrace.pipelines p on p.id = g.pipeline_id
+  where g.ended_at is null
+  order by p.id
+  limit 1;
+  exit when not found;
+  v_runs := v_runs + millrace.prune_batch(v_pipeline);
+  exit when millrace.now() >= v_until;
+end loop;
+v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
+  or millrace.prune_alerts(v_before);
+if not v_more then
+  -- A person was answering these questions while their run was deleted.
+  delete from public.millrace_decisions d
+  where d.attempt_id = any (array(
+    select o.attempt_id
+    from public.millrace_decisions o
+    where not exists (select from millrace.attempts a where a.id = o.attempt_id)
+    for update skip locked));
+end if;
+v_scheduled := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
+if v_more and not v_scheduled then
+  perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
+elsif v_scheduled and not v_more then
+  perform cron.unschedule('millrace-prune-more');
+end if;
+return jsonb_build_object('runs', v_runs, 'more', v_more);
 $$;
 
 -- How many days each pipeline keeps its runs. removed: how many the present or the last round of
@@ -135,33 +133,32 @@ as $$
 declare
   v_oldest_post timestamptz := (
     select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
-begin
-  delete from millrace.wake_ups r
-  where r.id in (
-    select o.id
-    from millrace.wake_ups o
-    where o.woken_at < v_now - interval '1 minute'
-    for update skip locked);
-  delete from millrace.claims c
-  where c.token in (
-    select o.token
-    from millrace.claims o
-    where o.expires_at <= v_now - interval '1 minute'
-      and not exists (
-        select from millrace.attempts a
-        where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
-    for update skip locked);
-  delete from millrace.workers w
-  where w.id in (
-    select o.id
-    from millrace.workers o
-    where o.heartbeat_at < v_now - interval '1 hour'
-    for update skip locked);
-  delete from millrace.posts p
-  where p.ctid = any (array(
-    select o.ctid
-    from millrace.posts o
-    where o.posted_at < v_oldest_post
-    for update skip locked));
-end
+
+delete from millrace.wake_ups r
+where r.id in (
+  select o.id
+  from millrace.wake_ups o
+  where o.woken_at < v_now - interval '1 minute'
+  for update skip locked);
+delete from millrace.claims c
+where c.token in (
+  select o.token
+  from millrace.claims o
+  where o.expires_at <= v_now - interval '1 minute'
+    and not exists (
+      select from millrace.attempts a
+      where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
+  for update skip locked);
+delete from millrace.workers w
+where w.id in (
+  select o.id
+  from millrace.workers o
+  where o.heartbeat_at < v_now - interval '1 hour'
+  for update skip locked);
+delete from millrace.posts p
+where p.ctid = any (array(
+  select o.ctid
+  from millrace.posts o
+  where o.posted_at < v_oldest_post
+  for update skip locked));
 $$;

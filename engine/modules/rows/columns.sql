@@ -58,12 +58,11 @@ stable
 as $$
 declare
   v_pipeline millrace.pipelines;
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  end if;
-  return v_pipeline;
-end
+
+select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+if not found then
+  raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+    using errcode = 'MR003', hint = millrace.known_pipelines();
+end if;
+return v_pipeline;
 $$;

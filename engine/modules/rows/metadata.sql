@@ -9,38 +9,37 @@ as $$
 declare
   v_limit constant int := 65536;
   v_given boolean := p_values is not null;
-begin
-  p_values := coalesce(p_values,
-    (millrace.values_of_entities(p_pipeline_id, p_entity_ids, true, null)).metadata);
-  if p_values is null then
-    return;
-  end if;
-  with given as materialized (
-    select g.ordinal, g.value, z.size,
-      case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
-    from unnest(p_values) with ordinality g(value, ordinal)
-    cross join lateral (select octet_length(g.value::text) as size offset 0) z
-  ), copied as (
-    insert into millrace.run_metadata (id, value)
-    select g.id, g.value
-    from given g
-    where g.id is not null
-  )
-  select array_agg(g.id order by g.ordinal),
-    array_agg(case when g.size > v_limit then format(
-      'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
-      p_entity_ids[g.ordinal], p.entity_table, g.size, p.metadata_column, v_limit) end
-      order by g.ordinal)
-  into ids, faults
+
+p_values := coalesce(p_values,
+  (millrace.values_of_entities(p_pipeline_id, p_entity_ids, true, null)).metadata);
+if p_values is null then
+  return;
+end if;
+with given as materialized (
+  select g.ordinal, g.value, z.size,
+    case when z.size <= v_limit then nextval('millrace.run_metadata_id_seq') end as id
+  from unnest(p_values) with ordinality g(value, ordinal)
+  cross join lateral (select octet_length(g.value::text) as size offset 0) z
+), copied as (
+  insert into millrace.run_metadata (id, value)
+  select g.id, g.value
   from given g
-  cross join millrace.pipelines p
-  where p.id = p_pipeline_id;
-  if v_given and array_remove(faults, null) <> '{}' then
-    raise exception '%', (array_remove(faults, null))[1]
-      using errcode = 'MR002',
-        hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
-  end if;
-end
+  where g.id is not null
+)
+select array_agg(g.id order by g.ordinal),
+  array_agg(case when g.size > v_limit then format(
+    'row %s of table %s has %s bytes in its column %s, but metadata may have at most %s',
+    p_entity_ids[g.ordinal], p.entity_table, g.size, p.metadata_column, v_limit) end
+    order by g.ordinal)
+into ids, faults
+from given g
+cross join millrace.pipelines p
+where p.id = p_pipeline_id;
+if v_given and array_remove(faults, null) <> '{}' then
+  raise exception '%', (array_remove(faults, null))[1]
+    using errcode = 'MR002',
+      hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+end if;
 $$;
 
 -- Reads what the metadata column of a run's row (a child's: of its parent's) held when it started.

@@ -12,30 +12,29 @@ declare
   v_context text;
   v_left record;
   v_right record;
+
+done := 0;
+refused := '{}';
+if cardinality(p_keys) = 0 then
+  return;
+end if;
 begin
-  done := 0;
-  refused := '{}';
-  if cardinality(p_keys) = 0 then
+  execute p_work into done using p_keys;
+  done := coalesce(done, 0);
+  return;
+exception when query_canceled or assert_failure or others then
+  get stacked diagnostics v_context = pg_exception_context;
+  v_kind := millrace.error_kind(sqlstate, v_context);
+  if v_kind = 'fatal' then
+    raise;
+  elsif v_half = 0 or clock_timestamp() >= p_until then
+    refused := array[row(p_keys[1], cardinality(p_keys) - 1, sqlstate, sqlerrm,
+      v_kind = 'transient')::millrace.refusal];
     return;
   end if;
-  begin
-    execute p_work into done using p_keys;
-    done := coalesce(done, 0);
-    return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    v_kind := millrace.error_kind(sqlstate, v_context);
-    if v_kind = 'fatal' then
-      raise;
-    elsif v_half = 0 or clock_timestamp() >= p_until then
-      refused := array[row(p_keys[1], cardinality(p_keys) - 1, sqlstate, sqlerrm,
-        v_kind = 'transient')::millrace.refusal];
-      return;
-    end if;
-  end;
-  v_left := millrace.in_halves(p_keys[:v_half], p_work, p_until);
-  v_right := millrace.in_halves(p_keys[v_half + 1:], p_work, p_until);
-  done := v_left.done + v_right.done;
-  refused := v_left.refused || v_right.refused;
-end
+end;
+v_left := millrace.in_halves(p_keys[:v_half], p_work, p_until);
+v_right := millrace.in_halves(p_keys[v_half + 1:], p_work, p_until);
+done := v_left.done + v_right.done;
+refused := v_left.refused || v_right.refused;
 $$;

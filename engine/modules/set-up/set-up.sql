@@ -56,41 +56,40 @@ create function millrace.set_up() returns text[]
 as $$
 declare
   v_missing text[] := array(select m.what from millrace.missing_set_up m);
-begin
-  insert into millrace.settings (name, value)
-  select d.name, d.value
-  from millrace.default_settings d
-  on conflict (name) do nothing;
-  insert into millrace.releases (level, release)
-  select e.level, e.release from millrace.engine() e on conflict (level) do nothing;
-  insert into millrace.check_progress default values on conflict (id) do nothing;
-  -- Who has deleted some of the rules wants them gone, so all are missing or none.
-  insert into millrace.alert_rules (name, kind, stage, above, span, hold, recover, least, source)
-  select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval,
-    case when r.name in ('engine', 'unattended') then interval '0' else '5 minutes' end, r.least,
-    'default'
-  from (values
-    ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1),
-    ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20),
-    ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1),
-    ('dead', 'dead', null, 10, '1 hour', '0', 1),
-    ('late', 'late', '*', null, '10 minutes', '0', 1),
-    ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1),
-    ('refused', 'refused', '*', 600, '10 minutes', '0', 1),
-    ('unattended', 'unattended', '*', 45, '10 minutes', '0', 1)
-  ) r(name, kind, stage, above, span, hold, least)
-  where not exists (select from millrace.alert_rules o where o.source = 'default');
-  if found then
-    v_missing := v_missing || 'the alert rules'::text;
-  end if;
-  -- A job that is there keeps its schedule, which may be somebody's own.
-  perform cron.schedule(j.name, coalesce(c.schedule, j.schedule), j.command)
-  from millrace.schedules j
-  left join cron.job c on c.jobname = j.name
-  where c.command is distinct from j.command;
-  if 'policy millrace_progress' = any (v_missing) then
-    perform millrace.open_topics();
-  end if;
-  return v_missing;
-end
+
+insert into millrace.settings (name, value)
+select d.name, d.value
+from millrace.default_settings d
+on conflict (name) do nothing;
+insert into millrace.releases (level, release)
+select e.level, e.release from millrace.engine() e on conflict (level) do nothing;
+insert into millrace.check_progress default values on conflict (id) do nothing;
+-- Who has deleted some of the rules wants them gone, so all are missing or none.
+insert into millrace.alert_rules (name, kind, stage, above, span, hold, recover, least, source)
+select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval,
+  case when r.name in ('engine', 'unattended') then interval '0' else '5 minutes' end, r.least,
+  'default'
+from (values
+  ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1),
+  ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20),
+  ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1),
+  ('dead', 'dead', null, 10, '1 hour', '0', 1),
+  ('late', 'late', '*', null, '10 minutes', '0', 1),
+  ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1),
+  ('refused', 'refused', '*', 600, '10 minutes', '0', 1),
+  ('unattended', 'unattended', '*', 45, '10 minutes', '0', 1)
+) r(name, kind, stage, above, span, hold, least)
+where not exists (select from millrace.alert_rules o where o.source = 'default');
+if found then
+  v_missing := v_missing || 'the alert rules'::text;
+end if;
+-- A job that is there keeps its schedule, which may be somebody's own.
+perform cron.schedule(j.name, coalesce(c.schedule, j.schedule), j.command)
+from millrace.schedules j
+left join cron.job c on c.jobname = j.name
+where c.command is distinct from j.command;
+if 'policy millrace_progress' = any (v_missing) then
+  perform millrace.open_topics();
+end if;
+return v_missing;
 $$;

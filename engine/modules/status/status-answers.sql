@@ -27,25 +27,24 @@ declare
     order by d.attempt_id
     for update skip locked);
   v_done record;
-begin
-  update public.millrace_decisions d
-  set decision = v_decision
-  where d.attempt_id = any (v_free);
-  v_asked := array(select unnest(v_asked) except select unnest(v_free));
-  if v_asked = '{}' then
-    return;
-  end if;
-  perform millrace.hold_runs(array(
-    select a.run_id from millrace.attempts a where a.id = any (v_asked)));
-  v_done := millrace.apply_outcomes(array(
-    select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', v_decision, 'decided_by', null))
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_asked) and a.state = 'waiting'
-    order by a.id));
-  perform millrace.wake(v_done.ready);
-end
+
+update public.millrace_decisions d
+set decision = v_decision
+where d.attempt_id = any (v_free);
+v_asked := array(select unnest(v_asked) except select unnest(v_free));
+if v_asked = '{}' then
+  return;
+end if;
+perform millrace.hold_runs(array(
+  select a.run_id from millrace.attempts a where a.id = any (v_asked)));
+v_done := millrace.apply_outcomes(array(
+  select millrace.work_on(a, r.entity_id, 'completed',
+    jsonb_build_object('decision', v_decision, 'decided_by', null))
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  where a.id = any (v_asked) and a.state = 'waiting'
+  order by a.id));
+perform millrace.wake(v_done.ready);
 $$;
 
 -- Takes back a question: it and what comes after it are skipped, and the run is over, at the value
@@ -59,27 +58,26 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;
   v_asked int[];
-begin
-  with closed as (
-    update millrace.attempts a
-    set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
-      late_at = null, error = v_error
-    where a.run_id = any (v_runs)
-      and a.stage_id = p_stage_id and a.state = 'waiting'
-    returning a.stage_id
-  )
-  select array_agg(c.stage_id) into v_asked from closed c;
-  perform millrace.note_pulses('skipped', v_asked);
-  perform millrace.add_skipped(array(
-    select unnest(vs.dependents)
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (v_runs)), v_runs, v_error);
-  perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+
+with closed as (
+  update millrace.attempts a
+  set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,
+    late_at = null, error = v_error
+  where a.run_id = any (v_runs)
+    and a.stage_id = p_stage_id and a.state = 'waiting'
+  returning a.stage_id
+)
+select array_agg(c.stage_id) into v_asked from closed c;
+perform millrace.note_pulses('skipped', v_asked);
+perform millrace.add_skipped(array(
+  select unnest(vs.dependents)
   from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
-  where r.id = any (v_runs)
-  group by vs.stage_id;
-  perform millrace.show_status(p_pipeline_id, p_ids);
-end
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where r.id = any (v_runs)), v_runs, v_error);
+perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+where r.id = any (v_runs)
+group by vs.stage_id;
+perform millrace.show_status(p_pipeline_id, p_ids);
 $$;

@@ -16,21 +16,20 @@ declare
     order by b.value);
   v_rows bigint;
   v_live bigint;
-begin
-  if v_changed = '{}' or p_definition #> '{entity,status}' is null then
-    return;
-  end if;
-  execute format('select count(*), (select count(*) from millrace.pipelines p join millrace.runs r '
-    'on r.pipeline_id = p.id and r.status = ''running'' where p.name = $2) '
-    'from %s e where e.%I::text = any ($1)', to_regclass(p_definition #>> '{entity,table}'),
-    p_definition #>> '{entity,status,column}')
-  into v_rows, v_live
-  using v_changed, p_definition ->> 'pipeline';
-  perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
-      'but there are rows that show it: %s, and live runs: %s', array_to_string(v_changed, ', '),
-      v_rows, v_live), 'Keep the value, or change it while no row shows it and no run is live.')
-  where v_rows + v_live > 0;
-end
+
+if v_changed = '{}' or p_definition #> '{entity,status}' is null then
+  return;
+end if;
+execute format('select count(*), (select count(*) from millrace.pipelines p join millrace.runs r '
+  'on r.pipeline_id = p.id and r.status = ''running'' where p.name = $2) '
+  'from %s e where e.%I::text = any ($1)', to_regclass(p_definition #>> '{entity,table}'),
+  p_definition #>> '{entity,status,column}')
+into v_rows, v_live
+using v_changed, p_definition ->> 'pipeline';
+perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
+    'but there are rows that show it: %s, and live runs: %s', array_to_string(v_changed, ', '),
+    v_rows, v_live), 'Keep the value, or change it while no row shows it and no run is live.')
+where v_rows + v_live > 0;
 $$;
 
 -- Writes the values of a status column, and which may follow which.
@@ -42,64 +41,63 @@ declare
   v_status jsonb := p_definition #> '{entity,status}'
     || jsonb_build_object('positions', p_definition -> 'positions');
   v_lookup regclass := to_regclass(v_status ->> 'lookup');
-begin
-  update millrace.pipelines p
-  set status = v_status
-  where p.id = p_pipeline_id and p.status is distinct from v_status;
-  if v_status is null then
-    return;
-  end if;
-  -- A value that the definition no longer lists stays, since the history names it.
-  delete from millrace.status_values v
-  using jsonb_array_elements(p_definition -> 'values') n
-  where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
-  update millrace.status_values v set retired = true where v.pipeline_id = p_pipeline_id;
-  insert into millrace.status_values
-  select v.*
-  from jsonb_array_elements(p_definition -> 'values') n
-  cross join jsonb_populate_record(null::millrace.status_values, jsonb_build_object('pipeline_id',
-    p_pipeline_id, 'retired', false, 'lands', n -> 'value', 'before', '[]'::jsonb) || n) v;
-  if v_lookup is not null then
-    -- A name may be unique: one that another value has from now on makes way.
-    execute format($q$
-      update %1$s t
-      set name = format('%%s (%%s)', t.name, t.code)
-      from millrace.status_values v
-      where v.pipeline_id = $1
-        and not v.retired and v.name = t.name
-        and v.value <> t.code::text$q$, v_lookup)
-    using p_pipeline_id;
-    execute format($q$
-      insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
-      select v.value::%2$s, v.name, v.description, v.category, v.is_terminal, v.sort_order
-      from millrace.status_values v
-      where v.pipeline_id = $1 and not v.retired
-      order by v.sort_order
-      on conflict (code) do update
-      set (name, description, category, is_terminal, sort_order) = (excluded.name,
-        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)
-      where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
-        is distinct from (excluded.name, excluded.description, excluded.category,
-          excluded.is_terminal, excluded.sort_order)$q$,
-      v_lookup, millrace.column_type(v_lookup, 'code'))
-    using p_pipeline_id;
-  end if;
-  update millrace.version_moves m
-  set retired = true, drawn = false
-  where m.version_id = p_version_id;
-  insert into millrace.version_moves
-    (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared, drawn)
-  select p_version_id, f.value, m."to", m.by, m.means, a.id, s.id,
-    bool_or(m.declared is true), bool_or(m.drawn is true)
-  from jsonb_to_recordset(p_definition -> 'moves') m("from" text[], "to" text, by text, means text,
-    at text, stage text, declared boolean, drawn boolean)
-  cross join unnest(m."from") f(value)
-  left join millrace.stages a on a.pipeline_id = p_pipeline_id and a.name = m.at
-  left join millrace.stages s on s.pipeline_id = p_pipeline_id and s.name = m.stage
-  group by 2, 3, 4, 5, 6, 7
-  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
-  set declared = excluded.declared, drawn = excluded.drawn, retired = false;
-end
+
+update millrace.pipelines p
+set status = v_status
+where p.id = p_pipeline_id and p.status is distinct from v_status;
+if v_status is null then
+  return;
+end if;
+-- A value that the definition no longer lists stays, since the history names it.
+delete from millrace.status_values v
+using jsonb_array_elements(p_definition -> 'values') n
+where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
+update millrace.status_values v set retired = true where v.pipeline_id = p_pipeline_id;
+insert into millrace.status_values
+select v.*
+from jsonb_array_elements(p_definition -> 'values') n
+cross join jsonb_populate_record(null::millrace.status_values, jsonb_build_object('pipeline_id',
+  p_pipeline_id, 'retired', false, 'lands', n -> 'value', 'before', '[]'::jsonb) || n) v;
+if v_lookup is not null then
+  -- A name may be unique: one that another value has from now on makes way.
+  execute format($q$
+    update %1$s t
+    set name = format('%%s (%%s)', t.name, t.code)
+    from millrace.status_values v
+    where v.pipeline_id = $1
+      and not v.retired and v.name = t.name
+      and v.value <> t.code::text$q$, v_lookup)
+  using p_pipeline_id;
+  execute format($q$
+    insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
+    select v.value::%2$s, v.name, v.description, v.category, v.is_terminal, v.sort_order
+    from millrace.status_values v
+    where v.pipeline_id = $1 and not v.retired
+    order by v.sort_order
+    on conflict (code) do update
+    set (name, description, category, is_terminal, sort_order) = (excluded.name,
+      excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)
+    where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
+      is distinct from (excluded.name, excluded.description, excluded.category,
+        excluded.is_terminal, excluded.sort_order)$q$,
+    v_lookup, millrace.column_type(v_lookup, 'code'))
+  using p_pipeline_id;
+end if;
+update millrace.version_moves m
+set retired = true, drawn = false
+where m.version_id = p_version_id;
+insert into millrace.version_moves
+  (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared, drawn)
+select p_version_id, f.value, m."to", m.by, m.means, a.id, s.id,
+  bool_or(m.declared is true), bool_or(m.drawn is true)
+from jsonb_to_recordset(p_definition -> 'moves') m("from" text[], "to" text, by text, means text,
+  at text, stage text, declared boolean, drawn boolean)
+cross join unnest(m."from") f(value)
+left join millrace.stages a on a.pipeline_id = p_pipeline_id and a.name = m.at
+left join millrace.stages s on s.pipeline_id = p_pipeline_id and s.name = m.stage
+group by 2, 3, 4, 5, 6, 7
+on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+set declared = excluded.declared, drawn = excluded.drawn, retired = false;
 $$;
 
 -- Lists the stages of a version with what they show. demanded: on demand, or after one that is.

@@ -30,57 +30,56 @@ set enable_nestloop = on
 as $$
 declare
   v_group record;
-begin
-  for v_group in
-    with standing as materialized (
-      select v.id as version_id, d.was, d.now, d.run_id is null as fresh,
-        case when d.run_status = 'running' or d.phase = 'bypassed' then d.at_id end as live_id,
-        case
-          when d.run_id is null or d.run_status = 'completed' and d.phase <> 'ended' then 1000000
-          else c.position
-        end as until, case d.run_status when 'running' then d.began_from end as began_from,
-        array_agg(d.id order by d.ordinality) as ids
-      from millrace.pipelines p
-      cross join rows from (
-        unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
-      ) with ordinality d(was, now)
-      cross join lateral (
-        select case d.run_status when 'running' then d.version_id
-          else p.current_version_id end as id) v
-      left join millrace.version_stages c on c.version_id = v.id and c.stage_id = d.at_id
-      where p.id = p_pipeline_id
-      group by 1, 2, 3, 4, 5, 6, 7
-    )
-    select s.*, m.means, m.stage_id
-    from standing s
-    left join lateral (
-      select o.means, o.stage_id
-      from millrace.open_moves(s.version_id, s.live_id, s.until, s.began_from, s.was) o
-      where o.to_value = s.now
-      order by array_position(
-          array['answer', 'interim', 'discard', 'start', 'enter', 'give_up'], o.means),
-        o.declared desc, o.ordinal
-      limit 1) m on true
-    order by m.means is not null, s.ids[1]
-  loop
-    case v_group.means
-      when 'interim' then null;
-      when 'answer' then
-        perform millrace.answer_by_value(
-          p_pipeline_id, v_group.stage_id, v_group.now, v_group.ids);
-      when 'discard' then
-        perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
-      when 'start', 'enter' then
-        perform millrace.start_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
-          v_group.fresh, v_group.was, v_group.now, v_group.ids);
-      when 'give_up' then
-        perform millrace.give_up_by_value(p_pipeline_id, v_group.ids);
-      else
-        perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
-          v_group.until, v_group.began_from, v_group.was, v_group.now, v_group.ids);
-    end case;
-  end loop;
-end
+
+for v_group in
+  with standing as materialized (
+    select v.id as version_id, d.was, d.now, d.run_id is null as fresh,
+      case when d.run_status = 'running' or d.phase = 'bypassed' then d.at_id end as live_id,
+      case
+        when d.run_id is null or d.run_status = 'completed' and d.phase <> 'ended' then 1000000
+        else c.position
+      end as until, case d.run_status when 'running' then d.began_from end as began_from,
+      array_agg(d.id order by d.ordinality) as ids
+    from millrace.pipelines p
+    cross join rows from (
+      unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
+    ) with ordinality d(was, now)
+    cross join lateral (
+      select case d.run_status when 'running' then d.version_id
+        else p.current_version_id end as id) v
+    left join millrace.version_stages c on c.version_id = v.id and c.stage_id = d.at_id
+    where p.id = p_pipeline_id
+    group by 1, 2, 3, 4, 5, 6, 7
+  )
+  select s.*, m.means, m.stage_id
+  from standing s
+  left join lateral (
+    select o.means, o.stage_id
+    from millrace.open_moves(s.version_id, s.live_id, s.until, s.began_from, s.was) o
+    where o.to_value = s.now
+    order by array_position(
+        array['answer', 'interim', 'discard', 'start', 'enter', 'give_up'], o.means),
+      o.declared desc, o.ordinal
+    limit 1) m on true
+  order by m.means is not null, s.ids[1]
+loop
+  case v_group.means
+    when 'interim' then null;
+    when 'answer' then
+      perform millrace.answer_by_value(
+        p_pipeline_id, v_group.stage_id, v_group.now, v_group.ids);
+    when 'discard' then
+      perform millrace.take_question_back(p_pipeline_id, v_group.stage_id, v_group.ids);
+    when 'start', 'enter' then
+      perform millrace.start_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
+        v_group.fresh, v_group.was, v_group.now, v_group.ids);
+    when 'give_up' then
+      perform millrace.give_up_by_value(p_pipeline_id, v_group.ids);
+    else
+      perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
+        v_group.until, v_group.began_from, v_group.was, v_group.now, v_group.ids);
+  end case;
+end loop;
 $$;
 
 -- Moves retries to the due times that people wrote. A retry that a worker has just taken stays with
@@ -95,46 +94,45 @@ declare
   v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;
   v_wrong record;
   v_stages int[];
-begin
-  select p.status ->> 'retry_at' as what, p.status ->> 'column' as status,
-    array_agg(i.id order by i.id) filter (where i.was is null) as idle,
-    array_agg(i.id order by i.id) filter (
-      where (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true) as never
-  into v_wrong
-  from millrace.pipelines p
-  cross join unnest(p_ids, p_was, p_at) i(id, was, at)
-  where p.id = p_pipeline_id
-  group by p.id;
-  if v_wrong.idle is not null then
-    raise exception '% was written to %, but no retry waits there', v_wrong.what,
-      millrace.rows_named(v_wrong.idle)
-      using errcode = 'MR005', hint = 'Only a retry in backoff can be moved. To begin a stage, '
-        'write ' || v_wrong.status || '.';
-  elsif v_wrong.never is not null then
-    raise exception '% of % was set to no time within a year', v_wrong.what,
-      millrace.rows_named(v_wrong.never)
-      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). To stop '
-        'a run: select millrace.cancel(run).';
-  end if;
-  with taken as materialized (
-    select a.id, a.run_id
-    from millrace.attempts a
-    where a.run_id = any (v_runs) and a.state = 'queued'
-    order by a.id
-    for update
-  ), moved as (
-    update millrace.attempts a
-    set queue_at = greatest(i.at, v_now)
-    from taken t
-    join millrace.runs r on r.id = t.run_id
-    join unnest(p_ids, p_at) i(id, at) on i.id = r.entity_id
-    where a.id = t.id
-    returning a.stage_id
-  )
-  select array_agg(distinct m.stage_id) into v_stages from moved m;
-  perform millrace.show_status(p_pipeline_id, p_ids);
-  perform millrace.wake(v_stages);
-end
+
+select p.status ->> 'retry_at' as what, p.status ->> 'column' as status,
+  array_agg(i.id order by i.id) filter (where i.was is null) as idle,
+  array_agg(i.id order by i.id) filter (
+    where (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true) as never
+into v_wrong
+from millrace.pipelines p
+cross join unnest(p_ids, p_was, p_at) i(id, was, at)
+where p.id = p_pipeline_id
+group by p.id;
+if v_wrong.idle is not null then
+  raise exception '% was written to %, but no retry waits there', v_wrong.what,
+    millrace.rows_named(v_wrong.idle)
+    using errcode = 'MR005', hint = 'Only a retry in backoff can be moved. To begin a stage, '
+      'write ' || v_wrong.status || '.';
+elsif v_wrong.never is not null then
+  raise exception '% of % was set to no time within a year', v_wrong.what,
+    millrace.rows_named(v_wrong.never)
+    using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). To stop '
+      'a run: select millrace.cancel(run).';
+end if;
+with taken as materialized (
+  select a.id, a.run_id
+  from millrace.attempts a
+  where a.run_id = any (v_runs) and a.state = 'queued'
+  order by a.id
+  for update
+), moved as (
+  update millrace.attempts a
+  set queue_at = greatest(i.at, v_now)
+  from taken t
+  join millrace.runs r on r.id = t.run_id
+  join unnest(p_ids, p_at) i(id, at) on i.id = r.entity_id
+  where a.id = t.id
+  returning a.stage_id
+)
+select array_agg(distinct m.stage_id) into v_stages from moved m;
+perform millrace.show_status(p_pipeline_id, p_ids);
+perform millrace.wake(v_stages);
 $$;
 
 -- Counts what a person starts over, with a raised count of tries, as another try.

@@ -15,56 +15,55 @@ declare
     p_pipeline.entity_table, p_pipeline.status ->> 'column');
   v_set text;
   v_differs text;
-begin
-  select string_agg(format(', %I = t.%I', p_pipeline.status ->> n, n), ''),
-    string_agg(format(' or e.%I is distinct from t.%I', p_pipeline.status ->> n, n), '')
-  into v_set, v_differs
-  from unnest(array['attempts', 'retry_at', 'error']) n
-  where p_pipeline.status ->> n is not null and (n = 'retry_at' or not p_claim);
-  if v_history is not null then
-    v_set := concat(v_set, format(
-      ', %1$I = case when t.was is distinct from t.value then v_now else t.began end',
-      v_history ->> 'since'));
-  end if;
-  return format($f$
-    with seen as %1$s (
-      select e.ctid as row_id, e.%2$s::text as was, e.%3$s as began, t.*
-      from (%4$s) t
-      join %5$s e on e.%6$s = any (array[t.id::%7$s])
-      where e.%2$s is distinct from t.value::%8$s%9$s
-      %10$s
-    )$f$, case when v_history is not null then 'materialized' end, v_column,
-      coalesce(quote_ident(v_history ->> 'since'), v_column), p_targets, v_table, v_key, p_key_type,
-      v_type, v_differs, case when p_claim
-        then 'order by e.' || v_key || ' for no key update of e skip locked' end)
-    || case when v_history is not null then $f$, path as materialized (
-      select k.*, p.interim, p.actors
-      from (select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via from seen s) k
-      cross join millrace.status_path(
-        k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
-    ), written as ($f$ else '' end
-    || format($f$
-    update %s e set %s = t.value::%s%s
-    from seen t
-    where e.ctid = t.row_id$f$, v_table, v_column, v_type, v_set)
-    || case when v_history is null then '' else format($f$
-      returning e.%1$s as key, t.*)
-    insert into %2$s (%3$I, from_status, to_status, changed_at, changed_by, duration_ms)
-    select w.key,
-      case when u.ordinal = 1 then w.was else p.interim[u.ordinal - 1] end::%4$s,
-      u.value::%4$s, v_now, coalesce(u.actor, millrace.actor(%5$L)),
-      case
-        when u.ordinal > 1 then 0
-        when w.was is not null
-          then greatest(0, extract(epoch from v_now - w.began) * 1000)::bigint
-      end
-    from written w
-    join path p on (p.was, p.value, p.phase, p.stage_id, p.done_id, p.via)
-      is not distinct from (w.was, w.value, w.phase, w.stage_id, w.done_id, w.via)
-    cross join unnest(p.interim, p.actors) with ordinality u(value, actor, ordinal)
-    order by w.key, u.ordinal$f$, v_key, to_regclass(v_history ->> 'table'), v_history ->> 'key',
-      v_type, v_table) end || ';';
-end
+
+select string_agg(format(', %I = t.%I', p_pipeline.status ->> n, n), ''),
+  string_agg(format(' or e.%I is distinct from t.%I', p_pipeline.status ->> n, n), '')
+into v_set, v_differs
+from unnest(array['attempts', 'retry_at', 'error']) n
+where p_pipeline.status ->> n is not null and (n = 'retry_at' or not p_claim);
+if v_history is not null then
+  v_set := concat(v_set, format(
+    ', %1$I = case when t.was is distinct from t.value then v_now else t.began end',
+    v_history ->> 'since'));
+end if;
+return format($f$
+  with seen as %1$s (
+    select e.ctid as row_id, e.%2$s::text as was, e.%3$s as began, t.*
+    from (%4$s) t
+    join %5$s e on e.%6$s = any (array[t.id::%7$s])
+    where e.%2$s is distinct from t.value::%8$s%9$s
+    %10$s
+  )$f$, case when v_history is not null then 'materialized' end, v_column,
+    coalesce(quote_ident(v_history ->> 'since'), v_column), p_targets, v_table, v_key, p_key_type,
+    v_type, v_differs, case when p_claim
+      then 'order by e.' || v_key || ' for no key update of e skip locked' end)
+  || case when v_history is not null then $f$, path as materialized (
+    select k.*, p.interim, p.actors
+    from (select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via from seen s) k
+    cross join millrace.status_path(
+      k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
+  ), written as ($f$ else '' end
+  || format($f$
+  update %s e set %s = t.value::%s%s
+  from seen t
+  where e.ctid = t.row_id$f$, v_table, v_column, v_type, v_set)
+  || case when v_history is null then '' else format($f$
+    returning e.%1$s as key, t.*)
+  insert into %2$s (%3$I, from_status, to_status, changed_at, changed_by, duration_ms)
+  select w.key,
+    case when u.ordinal = 1 then w.was else p.interim[u.ordinal - 1] end::%4$s,
+    u.value::%4$s, v_now, coalesce(u.actor, millrace.actor(%5$L)),
+    case
+      when u.ordinal > 1 then 0
+      when w.was is not null
+        then greatest(0, extract(epoch from v_now - w.began) * 1000)::bigint
+    end
+  from written w
+  join path p on (p.was, p.value, p.phase, p.stage_id, p.done_id, p.via)
+    is not distinct from (w.was, w.value, w.phase, w.stage_id, w.done_id, w.via)
+  cross join unnest(p.interim, p.actors) with ordinality u(value, actor, ordinal)
+  order by w.key, u.ordinal$f$, v_key, to_regclass(v_history ->> 'table'), v_history ->> 'key',
+    v_type, v_table) end || ';';
 $write$;
 
 -- Creates the functions that show a pipeline's runs in one column. A batch that completes a stage

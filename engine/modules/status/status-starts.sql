@@ -10,45 +10,44 @@ declare
   v_at record;
   v_why text;
   v_hint text;
+
+select p.current_version_id as version_id, p.status ?| '{attempts,retry_at,error}'
+    as figured,
+  count(*) filter (where s.ready in (t.shows ->> 'queued', t.shows ->> 'asked')) > 1 as shared,
+  (array_agg(s.id order by s.ordinal) filter (
+    where s.id = t.id or s.shows ->> 'enter' = p_was))[1] as done_before,
+  p_was is null or p_was in (
+    select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered
+into v_at
+from millrace.pipelines p
+cross join millrace.stages_of_version(p.current_version_id) s
+join millrace.stages t on t.id = p_stage_id
+where p.id = p_pipeline_id
+group by p.id;
 begin
-  select p.current_version_id as version_id, p.status ?| '{attempts,retry_at,error}'
-      as figured,
-    count(*) filter (where s.ready in (t.shows ->> 'queued', t.shows ->> 'asked')) > 1 as shared,
-    (array_agg(s.id order by s.ordinal) filter (
-      where s.id = t.id or s.shows ->> 'enter' = p_was))[1] as done_before,
-    p_was is null or p_was in (
-      select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered
-  into v_at
-  from millrace.pipelines p
-  cross join millrace.stages_of_version(p.current_version_id) s
-  join millrace.stages t on t.id = p_stage_id
-  where p.id = p_pipeline_id
-  group by p.id;
-  begin
-    -- The value itself is written, but not what stands beside it. Of several stages that are ready
-    -- at a value the first begins; conditions decide which runs.
-    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
-      case when p_fresh and p_means = 'start' and not v_at.figured then '{}' else p_ids end,
-      p_start => case
-        when v_at.shared or p_fresh and p_means <> 'start' then 'due'
-        when p_fresh then 'written'
-        else 'named'
-      end,
-      p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
-  exception when sqlstate 'MR005' then
-    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-    raise exception '% cannot be written to %: %', p_value,
-      concat_ws(' at ', millrace.rows_named(p_ids), p_was), v_why
-      using errcode = 'MR005', hint = coalesce((
-        select format('Write %s instead; the stages after it follow by themselves.', s.ready)
-        from millrace.stages_of_version(v_at.version_id) s
-        where s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
-  end;
-  -- A question that may be taken back leads back to the value from which it was asked.
-  update millrace.runs r
-  set began_from = p_was
-  where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
-    and r.status = 'running'
-    and (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id);
-end
+  -- The value itself is written, but not what stands beside it. Of several stages that are ready
+  -- at a value the first begins; conditions decide which runs.
+  perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
+    case when p_fresh and p_means = 'start' and not v_at.figured then '{}' else p_ids end,
+    p_start => case
+      when v_at.shared or p_fresh and p_means <> 'start' then 'due'
+      when p_fresh then 'written'
+      else 'named'
+    end,
+    p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
+exception when sqlstate 'MR005' then
+  get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
+  raise exception '% cannot be written to %: %', p_value,
+    concat_ws(' at ', millrace.rows_named(p_ids), p_was), v_why
+    using errcode = 'MR005', hint = coalesce((
+      select format('Write %s instead; the stages after it follow by themselves.', s.ready)
+      from millrace.stages_of_version(v_at.version_id) s
+      where s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
+end;
+-- A question that may be taken back leads back to the value from which it was asked.
+update millrace.runs r
+set began_from = p_was
+where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
+  and r.status = 'running'
+  and (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id);
 $$;

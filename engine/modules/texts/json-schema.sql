@@ -52,58 +52,57 @@ declare
         and sign(v_size - (p_schema ->> k.keyword)::numeric) = any (k.faulty)
       limit 1)
   end;
-begin
-  return coalesce((
-    -- Of its parts: fields that are missing, then those that are there, or items.
-    select f.sentence
-    from (
-      select r.ordinal - 1000000 as ordinal, r.name,
-        coalesce(p_schema -> 'properties' -> r.name, '{}') as schema, null::jsonb as value
-      from jsonb_array_elements_text(p_schema -> 'required') with ordinality r(name, ordinal)
-      where v_type = 'object' and not p_value ? r.name
-      union all
-      select row_number() over (order by o.key), o.key,
-        coalesce(p_schema -> 'properties' -> o.key, p_schema -> 'additionalProperties'), o.value
-      from jsonb_each(case v_type when 'object' then p_value end) o
-      union all
-      select i.ordinal, null, p_schema -> 'items', i.value
-      from jsonb_array_elements(case when v_type = 'array' and v_broken is null then p_value end)
-        with ordinality i(value, ordinal)
-    ) p
-    cross join lateral (
-      select p_path || case
-          when p.name is null then format('[%s]', p.ordinal - 1)
-          when p.name ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || p.name
-          else format('[%s]', to_json(p.name))
-        end as path) n
-    cross join lateral (
-      select case
-          when p.schema = 'false' then n.path || ' is not known; known here: ' || coalesce((
-            select string_agg(k, ', ' order by k)
-            from jsonb_object_keys(p_schema -> 'properties') k), 'nothing')
-          else millrace.schema_fault(p.schema, p.value, n.path)
-        end as sentence
-      -- Once, not where it is asked for and where it is told: twice as often at each depth.
-      offset 0) f
-    where f.sentence is not null
-    order by p.ordinal
-    limit 1), p_path || case
-      when p_value is null then ' is missing'
-      when v_type = 'array' and v_broken ~ '^must have' then format(
-        ' has %s item%s', v_size, case when v_size <> 1 then 's' end)
-      else ' is ' || millrace.short_json(p_value)
-    end || ', but ' || case when v_broken is not null then coalesce(
-      'must be ' || (p_schema ->> 'wanted'), (
-        select format('must be a %snumber from %s to %s',
-          case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
-          p_schema ->> 'minimum', p_schema ->> 'maximum')
-        where p_schema ?& '{minimum,maximum}'), v_broken) end, (
-    select format('%s fits none of what is allowed: %s', p_path,
-      string_agg(f, '; or ' order by s.ordinal))
-    from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s(schema, ordinal)
-    cross join millrace.schema_fault(s.schema, p_value, p_path) f
-    having bool_and(f is not null)));
-end
+
+return coalesce((
+  -- Of its parts: fields that are missing, then those that are there, or items.
+  select f.sentence
+  from (
+    select r.ordinal - 1000000 as ordinal, r.name,
+      coalesce(p_schema -> 'properties' -> r.name, '{}') as schema, null::jsonb as value
+    from jsonb_array_elements_text(p_schema -> 'required') with ordinality r(name, ordinal)
+    where v_type = 'object' and not p_value ? r.name
+    union all
+    select row_number() over (order by o.key), o.key,
+      coalesce(p_schema -> 'properties' -> o.key, p_schema -> 'additionalProperties'), o.value
+    from jsonb_each(case v_type when 'object' then p_value end) o
+    union all
+    select i.ordinal, null, p_schema -> 'items', i.value
+    from jsonb_array_elements(case when v_type = 'array' and v_broken is null then p_value end)
+      with ordinality i(value, ordinal)
+  ) p
+  cross join lateral (
+    select p_path || case
+        when p.name is null then format('[%s]', p.ordinal - 1)
+        when p.name ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || p.name
+        else format('[%s]', to_json(p.name))
+      end as path) n
+  cross join lateral (
+    select case
+        when p.schema = 'false' then n.path || ' is not known; known here: ' || coalesce((
+          select string_agg(k, ', ' order by k)
+          from jsonb_object_keys(p_schema -> 'properties') k), 'nothing')
+        else millrace.schema_fault(p.schema, p.value, n.path)
+      end as sentence
+    -- Once, not where it is asked for and where it is told: twice as often at each depth.
+    offset 0) f
+  where f.sentence is not null
+  order by p.ordinal
+  limit 1), p_path || case
+    when p_value is null then ' is missing'
+    when v_type = 'array' and v_broken ~ '^must have' then format(
+      ' has %s item%s', v_size, case when v_size <> 1 then 's' end)
+    else ' is ' || millrace.short_json(p_value)
+  end || ', but ' || case when v_broken is not null then coalesce(
+    'must be ' || (p_schema ->> 'wanted'), (
+      select format('must be a %snumber from %s to %s',
+        case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
+        p_schema ->> 'minimum', p_schema ->> 'maximum')
+      where p_schema ?& '{minimum,maximum}'), v_broken) end, (
+  select format('%s fits none of what is allowed: %s', p_path,
+    string_agg(f, '; or ' order by s.ordinal))
+  from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s(schema, ordinal)
+  cross join millrace.schema_fault(s.schema, p_value, p_path) f
+  having bool_and(f is not null)));
 $$;
 
 -- Raises MR001 about a definition.

@@ -11,23 +11,22 @@ declare
   v_wake int[];
   v_more int[];
   v_did jsonb;
-begin
-  select v.* into v_verb from millrace.run_verbs v where v.verb = p_do ->> 'verb';
-  if v_verb.verb = 'cancel'
-      or v_verb.in_sets and cardinality(p_runs) > 1 and not p_do ? 'stage' then
-    perform millrace.do_to_all(p_runs, v_verb.verb);
-    return '{}';
-  end if;
-  foreach v_run in array p_runs loop
-    v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb.verb);
-    execute 'select f.wake, f.did from ' || v_verb.does || ' f'
-    into v_more, v_did
-    using v_locked.run, v_locked.version_stage, p_do;
-    v_wake := v_wake || v_more;
-  end loop;
-  perform millrace.wake(v_wake);
-  return coalesce(v_did, '{}');
-end
+
+select v.* into v_verb from millrace.run_verbs v where v.verb = p_do ->> 'verb';
+if v_verb.verb = 'cancel'
+    or v_verb.in_sets and cardinality(p_runs) > 1 and not p_do ? 'stage' then
+  perform millrace.do_to_all(p_runs, v_verb.verb);
+  return '{}';
+end if;
+foreach v_run in array p_runs loop
+  v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb.verb);
+  execute 'select f.wake, f.did from ' || v_verb.does || ' f'
+  into v_more, v_did
+  using v_locked.run, v_locked.version_stage, p_do;
+  v_wake := v_wake || v_more;
+end loop;
+perform millrace.wake(v_wake);
+return coalesce(v_did, '{}');
 $$;
 
 -- Cancels runs, or retries held ones, all or none.
@@ -37,23 +36,22 @@ create function millrace.do_to_all(
 as $$
 declare
   v_fault millrace.runs;
-begin
-  if p_verb = 'cancel' then
-    perform millrace.hold_runs(p_runs);
-    select r.* into v_fault
-    from millrace.runs r
-    where r.id = any (p_runs) and r.status <> 'running'
-    limit 1;
-    perform millrace.cancel_runs(p_runs, true);
-  elsif millrace.retry_runs(p_runs) < cardinality(p_runs) then
-    select r.* into v_fault from millrace.runs r where r.id = p_runs[1];
-  end if;
-  if v_fault.id is not null then
-    raise exception 'run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
-      using errcode = 'MR004', hint =
-        'What runs can be cancelled, what failed or was cancelled can be retried.';
-  end if;
-end
+
+if p_verb = 'cancel' then
+  perform millrace.hold_runs(p_runs);
+  select r.* into v_fault
+  from millrace.runs r
+  where r.id = any (p_runs) and r.status <> 'running'
+  limit 1;
+  perform millrace.cancel_runs(p_runs, true);
+elsif millrace.retry_runs(p_runs) < cardinality(p_runs) then
+  select r.* into v_fault from millrace.runs r where r.id = p_runs[1];
+end if;
+if v_fault.id is not null then
+  raise exception 'run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
+    using errcode = 'MR004', hint =
+      'What runs can be cancelled, what failed or was cancelled can be retried.';
+end if;
 $$;
 
 -- Starts a pending stage of a held run.
@@ -86,27 +84,26 @@ declare
   v_attempt millrace.attempts;
   v_item millrace.work;
   v_done record;
-begin
-  update millrace.attempts a
-  set token = null, service = 'by_hand'
-  where a.run_id = p_run.id and a.stage_id = p_stage.stage_id and a.state < 'completed'
-  returning a.* into v_attempt;
-  perform millrace.hook_stages_left(array[p_run.id], array[p_stage.stage_id], 'cancelled');
-  v_done := millrace.apply_outcomes_guarded(array[case
-    when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
-      p_error => jsonb_build_object('code', 'failed_by_hand',
-        'message', coalesce(p_do ->> 'message', 'failed by hand'),
-        'permanent', (p_do ->> 'permanent')::boolean is true))
-    else millrace.work_on(v_attempt, p_run.entity_id, 'completed', p_do -> 'result') end]);
-  v_item := v_done.items[1];
-  if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
-    raise exception 'stage % of run % cannot be ended: %', p_do ->> 'stage', p_run.id, v_item.reason
-      using errcode = 'MR004', hint = case v_item.verdict
-        when 'busy' then 'Nothing was changed; try again shortly.'
-        else 'Correct what its apply function or a trigger of yours refuses.' end;
-  end if;
-  wake := v_done.ready;
-end
+
+update millrace.attempts a
+set token = null, service = 'by_hand'
+where a.run_id = p_run.id and a.stage_id = p_stage.stage_id and a.state < 'completed'
+returning a.* into v_attempt;
+perform millrace.hook_stages_left(array[p_run.id], array[p_stage.stage_id], 'cancelled');
+v_done := millrace.apply_outcomes_guarded(array[case
+  when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
+    p_error => jsonb_build_object('code', 'failed_by_hand',
+      'message', coalesce(p_do ->> 'message', 'failed by hand'),
+      'permanent', (p_do ->> 'permanent')::boolean is true))
+  else millrace.work_on(v_attempt, p_run.entity_id, 'completed', p_do -> 'result') end]);
+v_item := v_done.items[1];
+if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
+  raise exception 'stage % of run % cannot be ended: %', p_do ->> 'stage', p_run.id, v_item.reason
+    using errcode = 'MR004', hint = case v_item.verdict
+      when 'busy' then 'Nothing was changed; try again shortly.'
+      else 'Correct what its apply function or a trigger of yours refuses.' end;
+end if;
+wake := v_done.ready;
 $$;
 
 -- Makes the attempts in backoff of a held run, or of one stage of it, due now. Attempts that a

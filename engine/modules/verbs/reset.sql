@@ -7,18 +7,17 @@ create function millrace.reset_one(
 as $$
 declare
   v_stages int[] := p_stage.dependents || p_stage.stage_id;
-begin
-  if p_stage.stage_id is null then
-    v_stages := array(
-      select vs.stage_id
-      from millrace.version_stages vs
-      where vs.version_id = p_run.version_id);
-  else
-    perform millrace.forget_given(array[p_run.id], v_stages);
-  end if;
-  wake := millrace.reopen_run(p_run, v_stages);
-  wake := wake || millrace.begin_branches(array[p_run.id]);
-end
+
+if p_stage.stage_id is null then
+  v_stages := array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_run.version_id);
+else
+  perform millrace.forget_given(array[p_run.id], v_stages);
+end if;
+wake := millrace.reopen_run(p_run, v_stages);
+wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 
 -- Resets the failed children of a stage of a held run. did: how many.
@@ -31,48 +30,47 @@ declare
   v_failed record;
   v_entities text[];
   v_stages int[];
-begin
-  select f.* into v_fan_out
-  from millrace.fan_outs f
-  where f.run_id = p_run.id and f.stage_id = p_stage.stage_id
-  order by f.id desc
-  limit 1;
-  select array_agg(r.id) as ids, array_agg(r.entity_id) as entities, count(*) as n
-  into v_failed
-  from millrace.runs r
-  where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled');
-  if v_fan_out.id is null then
-    raise exception 'this stage of run % has no children', p_run.id
-      using errcode = 'MR004', hint = 'Only a map or pipeline stage that has spawned has any; '
-        'use millrace.reset(run, stage).';
-  end if;
-  did := jsonb_build_object('children', v_failed.n);
-  if v_failed.n = 0 then
-    return;
-  elsif v_fan_out.state = 'open' then
-    -- The stage still waits: its children go on, but for those whose row somebody holds.
-    v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, v_failed.entities, false);
-    did := jsonb_build_object('children', millrace.retry_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (v_failed.ids) and r.entity_id = any (v_entities)
-      order by r.id
-      for no key update skip locked)));
-    return;
-  end if;
-  -- Not those that a threshold of this one has begun: it still holds.
-  v_stages := array(
-    select distinct d
-    from millrace.version_stages vs
-    cross join unnest(vs.dependents || vs.stage_id) d
-    where vs.version_id = p_run.version_id
-      and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
-  wake := millrace.reopen_run(p_run, v_stages);
-  -- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
-  perform millrace.clear_pending(array[p_run.id]);
-  wake := wake || millrace.retry_stage(p_stage.stage_id, (
-    select s.kind from millrace.stages s where s.id = p_stage.stage_id),
-    millrace.running_of(array[p_run.id]));
-  wake := wake || millrace.begin_branches(array[p_run.id]);
-end
+
+select f.* into v_fan_out
+from millrace.fan_outs f
+where f.run_id = p_run.id and f.stage_id = p_stage.stage_id
+order by f.id desc
+limit 1;
+select array_agg(r.id) as ids, array_agg(r.entity_id) as entities, count(*) as n
+into v_failed
+from millrace.runs r
+where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled');
+if v_fan_out.id is null then
+  raise exception 'this stage of run % has no children', p_run.id
+    using errcode = 'MR004', hint = 'Only a map or pipeline stage that has spawned has any; '
+      'use millrace.reset(run, stage).';
+end if;
+did := jsonb_build_object('children', v_failed.n);
+if v_failed.n = 0 then
+  return;
+elsif v_fan_out.state = 'open' then
+  -- The stage still waits: its children go on, but for those whose row somebody holds.
+  v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, v_failed.entities, false);
+  did := jsonb_build_object('children', millrace.retry_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_failed.ids) and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked)));
+  return;
+end if;
+-- Not those that a threshold of this one has begun: it still holds.
+v_stages := array(
+  select distinct d
+  from millrace.version_stages vs
+  cross join unnest(vs.dependents || vs.stage_id) d
+  where vs.version_id = p_run.version_id
+    and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
+wake := millrace.reopen_run(p_run, v_stages);
+-- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
+perform millrace.clear_pending(array[p_run.id]);
+wake := wake || millrace.retry_stage(p_stage.stage_id, (
+  select s.kind from millrace.stages s where s.id = p_stage.stage_id),
+  millrace.running_of(array[p_run.id]));
+wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;

@@ -18,10 +18,9 @@ declare
     from millrace.runs r
     where r.pipeline_id = v_pipeline.id
       and r.entity_id = v_started.locked[1]);
-begin
-  perform millrace.note('restart', p_pipeline, p_stage, array[v_run]) where p_restart;
-  return v_run;
-end
+
+perform millrace.note('restart', p_pipeline, p_stage, array[v_run]) where p_restart;
+return v_run;
 $$;
 
 -- Starts runs of many entities, all or none, as of one, and returns {started, under_way}.
@@ -36,11 +35,10 @@ declare
   v_live int := cardinality(v_started.live);
   v_new int := cardinality(v_started.locked) - v_live;
   v_answer jsonb := jsonb_build_object('started', v_new, 'under_way', v_live);
-begin
-  perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
-    '{}', jsonb_build_object('runs', v_new, 'outcome', v_answer));
-  return v_answer;
-end
+
+perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
+  '{}', jsonb_build_object('runs', v_new, 'outcome', v_answer));
+return v_answer;
 $$;
 
 -- Starts runs of the rows with these keys, all or none. Returns the keys as the table spells them,
@@ -55,36 +53,35 @@ declare
     else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
   v_new text[];
   v_missing text[];
-begin
-  if array_ndims(p_keys) > 1 then
-    raise exception 'p_entity_ids is a list of lists, but must be one list of keys'
-      using errcode = 'MR002', hint = format('Give values of the column %1$s, such as array(select '
-        '%1$I::text from …).', p_pipeline.entity_key);
-  elsif p_keys is null or array_position(p_keys, null) is not null then
-    raise exception 'a key of table % is null', p_pipeline.entity_table
-      using errcode = 'MR002',
-        hint = format('Give values of the column %s.', p_pipeline.entity_key);
-  end if;
-  locked := millrace.lock_rows_named(p_pipeline, p_keys, true);
-  execute format('select array(select k::%s::text from unnest($1) k '
-    'except select unnest($2) order by 1)', millrace.key_type(p_pipeline))
-  into v_missing
-  using p_keys, locked;
-  if v_missing <> '{}' then
-    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
-      (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
-        || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' more', '')
-      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
-  end if;
-  -- Locked, so that a worker that ends one this moment goes first.
-  live := case when p_restart then '{}'
-    else (millrace.lock_live_runs(p_pipeline.id, locked)).entity_ids end;
-  v_new := array(
-    select e.id
-    from unnest(locked) with ordinality e(id, ordinal)
-    where e.id not in (select l from unnest(live) l)
-    order by e.ordinal);
-  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new,
-    case when p_stage is null then 'due' else 'named' end);
-end
+
+if array_ndims(p_keys) > 1 then
+  raise exception 'p_entity_ids is a list of lists, but must be one list of keys'
+    using errcode = 'MR002', hint = format('Give values of the column %1$s, such as array(select '
+      '%1$I::text from …).', p_pipeline.entity_key);
+elsif p_keys is null or array_position(p_keys, null) is not null then
+  raise exception 'a key of table % is null', p_pipeline.entity_table
+    using errcode = 'MR002',
+      hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end if;
+locked := millrace.lock_rows_named(p_pipeline, p_keys, true);
+execute format('select array(select k::%s::text from unnest($1) k '
+  'except select unnest($2) order by 1)', millrace.key_type(p_pipeline))
+into v_missing
+using p_keys, locked;
+if v_missing <> '{}' then
+  raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
+    (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
+      || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' more', '')
+    using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+end if;
+-- Locked, so that a worker that ends one this moment goes first.
+live := case when p_restart then '{}'
+  else (millrace.lock_live_runs(p_pipeline.id, locked)).entity_ids end;
+v_new := array(
+  select e.id
+  from unnest(locked) with ordinality e(id, ordinal)
+  where e.id not in (select l from unnest(live) l)
+  order by e.ordinal);
+perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new,
+  case when p_stage is null then 'due' else 'named' end);
 $$;

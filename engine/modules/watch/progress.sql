@@ -24,26 +24,25 @@ declare
   v_stage record;
   v_end timestamptz;
   v_ends jsonb := '{}';
-begin
-  for v_stage in
-    select vs.stage_id, vs.needs, make_interval(secs => s.value::float8) as takes,
-      greatest(a.created_at, a.queue_at) as since
-    from millrace.version_stages vs
-    left join json_each_text(p_seconds) s on s.key = vs.stage_id::text
-    left join lateral millrace.newest_attempt(p_run.id, vs.stage_id) a on true
-    where vs.version_id = p_run.version_id and p_run.status = 'running'
-      and case when a.id is null then not vs.on_demand else a.state < 'completed' end
-    order by vs.position
-  loop
-    v_end := greatest(v_now, v_stage.takes + coalesce(v_stage.since, (
-      select max((v_ends ->> n::text)::timestamptz) from unnest(v_stage.needs) n), v_now));
-    if v_stage.takes is null then
-      return null;
-    end if;
-    v_ends := v_ends || jsonb_build_object(v_stage.stage_id, v_end);
-  end loop;
-  return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
-end
+
+for v_stage in
+  select vs.stage_id, vs.needs, make_interval(secs => s.value::float8) as takes,
+    greatest(a.created_at, a.queue_at) as since
+  from millrace.version_stages vs
+  left join json_each_text(p_seconds) s on s.key = vs.stage_id::text
+  left join lateral millrace.newest_attempt(p_run.id, vs.stage_id) a on true
+  where vs.version_id = p_run.version_id and p_run.status = 'running'
+    and case when a.id is null then not vs.on_demand else a.state < 'completed' end
+  order by vs.position
+loop
+  v_end := greatest(v_now, v_stage.takes + coalesce(v_stage.since, (
+    select max((v_ends ->> n::text)::timestamptz) from unnest(v_stage.needs) n), v_now));
+  if v_stage.takes is null then
+    return null;
+  end if;
+  v_ends := v_ends || jsonb_build_object(v_stage.stage_id, v_end);
+end loop;
+return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
 $$;
 
 -- Finds the attempt by which a stage of a run is in its state; none while it is pending.
@@ -100,21 +99,20 @@ set millrace.plan = by_key
 as $$
 declare
   v_run millrace.runs;
-begin
-  select r.* into v_run
-  from millrace.runs r
-  where r.entity_id = p_entity_id and r.pipeline_id = p_pipeline.id
-  order by r.entity_id desc, r.pipeline_id desc, r.id desc
-  limit 1;
-  if not found then
-    select f.status, f.created_at, f.finished_at
-    into v_run.status, v_run.created_at, v_run.finished_at
-    from millrace.former_runs f
-    where f.pipeline_id = p_pipeline.id and f.entity_id = p_entity_id;
-    v_run.version_id := p_pipeline.current_version_id;
-  end if;
-  return v_run;
-end
+
+select r.* into v_run
+from millrace.runs r
+where r.entity_id = p_entity_id and r.pipeline_id = p_pipeline.id
+order by r.entity_id desc, r.pipeline_id desc, r.id desc
+limit 1;
+if not found then
+  select f.status, f.created_at, f.finished_at
+  into v_run.status, v_run.created_at, v_run.finished_at
+  from millrace.former_runs f
+  where f.pipeline_id = p_pipeline.id and f.entity_id = p_entity_id;
+  v_run.version_id := p_pipeline.current_version_id;
+end if;
+return v_run;
 $$;
 
 -- Checks the rows that a client names, and returns where those of each pipeline are.
@@ -146,13 +144,12 @@ stable
 as $$
 declare
   v_seen json;
-begin
-  execute format('select json_object_agg(k.key, e.%1$I::text) from unnest($1) k(key) '
-    'join %2$s e on e.%1$I = k.key::%3$s', p_key, p_target, p_key_type)
-  into v_seen
-  using p_keys;
-  return v_seen;
-end
+
+execute format('select json_object_agg(k.key, e.%1$I::text) from unnest($1) k(key) '
+  'join %2$s e on e.%1$I = k.key::%3$s', p_key, p_target, p_key_type)
+into v_seen
+using p_keys;
+return v_seen;
 $$;
 
 -- Answers millrace_progress() for the rows that its caller may see.
@@ -167,35 +164,34 @@ declare
   v_topic text;
   v_pipeline millrace.pipelines;
   v_rows json[] := '{}';
-begin
-  if p_client is not null and to_regclass('realtime.messages') is not null then
-    v_topic := concat('millrace:',
-      nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
-    perform millrace.watch(v_topic, p_seen);
-  end if;
-  -- In statements after the lease, so that they see a transition that has not seen it.
-  for v_pipeline in
-    select p.* from millrace.pipelines p where p_rows ? p.name
-  loop
-    v_rows := v_rows || array(
-      select json_build_object('pipeline', v_pipeline.name, 'key', k.key, 'version', v.version,
-        'progress', g.progress, 'expected_end', millrace.expected_end(
-          n.run, (select millrace.stage_seconds(v_pipeline.id))))
-      from jsonb_each_text(p_rows -> v_pipeline.name) k(key, version)
-      left join lateral (
-        select millrace.newest_run(v_pipeline, s.id) as run
-        from (select p_seen -> v_pipeline.name ->> k.key) s(id)
-        where s.id is not null
-        offset 0) n on true
-      left join lateral (
-        select millrace.run_progress(n.run, p_role = any (v_pipeline.details_to)) as progress
-        where n.run is distinct from null
-        offset 0) g on true
-      cross join lateral (select left(md5(g.progress::text), 12)) v(version)
-      where coalesce(v.version, '') is distinct from k.version);
-  end loop;
-  return json_build_object('topic', v_topic, 'rows', v_rows);
-end
+
+if p_client is not null and to_regclass('realtime.messages') is not null then
+  v_topic := concat('millrace:',
+    nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
+  perform millrace.watch(v_topic, p_seen);
+end if;
+-- In statements after the lease, so that they see a transition that has not seen it.
+for v_pipeline in
+  select p.* from millrace.pipelines p where p_rows ? p.name
+loop
+  v_rows := v_rows || array(
+    select json_build_object('pipeline', v_pipeline.name, 'key', k.key, 'version', v.version,
+      'progress', g.progress, 'expected_end', millrace.expected_end(
+        n.run, (select millrace.stage_seconds(v_pipeline.id))))
+    from jsonb_each_text(p_rows -> v_pipeline.name) k(key, version)
+    left join lateral (
+      select millrace.newest_run(v_pipeline, s.id) as run
+      from (select p_seen -> v_pipeline.name ->> k.key) s(id)
+      where s.id is not null
+      offset 0) n on true
+    left join lateral (
+      select millrace.run_progress(n.run, p_role = any (v_pipeline.details_to)) as progress
+      where n.run is distinct from null
+      offset 0) g on true
+    cross join lateral (select left(md5(g.progress::text), 12)) v(version)
+    where coalesce(v.version, '') is distinct from k.version);
+end loop;
+return json_build_object('topic', v_topic, 'rows', v_rows);
 $$;
 
 -- Returns the progress of rows to every role that may select them, and watches them for a minute.
