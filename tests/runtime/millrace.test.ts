@@ -18,6 +18,7 @@ describe('addresses', () => {
     ['/callback', 500, 'misconfigured'],
     ['/poll', 401, 'unauthorized'],
     ['/alerts/', 401, 'unauthorized'],
+    ['/traces', 401, 'unauthorized'],
     ['/metrics', 500, 'misconfigured'],
     ['/health', 500, 'misconfigured'],
     ['/connect', 401, 'unauthorized'],
@@ -30,7 +31,7 @@ describe('addresses', () => {
 
   test('an unknown address is told those there are', async () => {
     const { error } = await (await answer(post('/pol'))).json();
-    expect(error.message).toContain('/callback, /poll, /alerts, /metrics, /health, /connect');
+    expect(error.message).toContain('/callback, /poll, /alerts, /traces, /metrics, /health, /connect');
   });
 });
 

@@ -12,6 +12,7 @@ import {
   webhookSettings,
   workerSettings,
 } from '../../supabase/functions/_millrace/settings.ts';
+import { traceSettings } from '../../supabase/functions/_millrace/traces/send-traces.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import { transcriptionSettings } from '../../supabase/functions/_services/transcription.ts';
 import { readStages } from '../../tools/check/stage-code.ts';
@@ -102,7 +103,7 @@ test('.env.example lists every setting of every stage and service', async () => 
     ...stage.services.flatMap(({ settings }) => settings ?? []),
   ]);
   const names = new Set(
-    [workerSettings, webhookSettings, alertSettings, metricsSettings, ...used].flatMap((group) =>
+    [workerSettings, webhookSettings, alertSettings, metricsSettings, traceSettings, ...used].flatMap((group) =>
       Object.keys(group.shape),
     ),
   );

@@ -45,6 +45,7 @@ const layers: Layer[] = [
         'jobs',
         'alerts',
         'metrics',
+        'traces',
         'model',
         'batches',
         'agents',

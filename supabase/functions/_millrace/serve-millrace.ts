@@ -6,6 +6,7 @@ import { answerPollWakeUp } from './jobs/poll-jobs.ts';
 import { answerMetrics } from './metrics/serve-metrics.ts';
 import { refuse } from './refuse.ts';
 import { type Env, processEnv } from './settings.ts';
+import { answerTracesWakeUp } from './traces/send-traces.ts';
 
 type Answer = (request: Request) => Promise<Response>;
 
@@ -16,7 +17,7 @@ export function serveMillrace(): void {
 }
 
 /**
- * Answers a request by the last part of its address. `callback`: the end of a service's job. `poll`, `alerts`: wake-ups
+ * Answers a request by the last part of its address. `callback`: the end of a service's job. `poll`, `alerts`, `traces`: wake-ups
  * by the database. `metrics`, `health`: a monitoring system. `connect`: a person or script that sets the project up.
  * Any other: 404.
  *
@@ -32,6 +33,7 @@ export function answerMillrace(env: Env, background: (work: Promise<void>) => vo
     callback: answerCallback(env),
     poll: answerPollWakeUp(env, background),
     alerts: answerAlertsWakeUp(env, background),
+    traces: answerTracesWakeUp(env, background),
     metrics: answerMetrics(env),
     health: answerMetrics(env),
     connect: answerConnect(env),
