@@ -59,6 +59,7 @@ const thrown = [
   ...[...(ofJobs ?? '').matchAll(/^ {2}(\w+):/gm)].map(([, code = '']) => code),
   ...(await codesIn('supabase/functions', '.ts', inCode)),
   ...(await codesIn('engine', '.sql', inSql)),
+  ...(await codesIn('supabase/functions', '.sql', inSql)),
   ...composed,
 ];
 

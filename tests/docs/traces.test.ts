@@ -10,7 +10,7 @@ import { answerMillrace } from '../../supabase/functions/_millrace/serve-millrac
 import { traceHeaders } from '../../supabase/functions/_millrace/trace.ts';
 import { answerTracesWakeUp } from '../../supabase/functions/_millrace/traces/send-traces.ts';
 import type { Span } from '../../supabase/functions/_millrace/traces/write-spans.ts';
-import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
+import { defineFamily, numbers, spawnAll, startFolders } from '../support/engine/children.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { completed, failed, resume, Worker, waiting } from '../support/worker.ts';
 import { testPage } from './page.ts';

@@ -32,7 +32,7 @@ export async function postSpans(request: object, collector: Collector): Promise<
       // A key is for its collector alone.
       redirect: 'manual',
     });
-    const text = (await answer.text()).slice(0, 4_000);
+    const text = await answer.text();
     if (answer.ok) return { taken: true, fault: rejectionIn(text) };
     const said = excerpt(withoutKeys(text, collector), LONGEST_REASON).trim();
     const remedy = remedyFor(answer.status);
