@@ -33,15 +33,14 @@ export interface Running {
 /** The project of this reference. Each call throws a CommandError with what the CLI said where it fails. */
 export function hostedProject(reference: string, running: Running): HostedProject {
   const run = (...args: string[]) => runSupabase([...args, `--remote=${reference}`, '--yes'], running);
-  const list = async (...args: string[]) =>
-    (JSON.parse((await run(...args, 'list', '--output', 'json')) || '[]') as { name: string }[]).map(
-      ({ name }) => name,
-    );
+  const list = async <Row extends { name: string }>(what: string) =>
+    JSON.parse((await run(what, 'list', '--output', 'json')) || '[]') as Row[];
+  const names = async (what: string) => (await list(what)).map(({ name }) => name);
   return {
     reference,
     query: async <Row>(sql: string) => rowsIn<Row>(await run('db', 'query', sql, '--output-format', 'json')),
-    functions: () => list('functions'),
-    secrets: async () => (await list('secrets')).filter((name) => !name.startsWith('SUPABASE_')),
+    functions: () => names('functions'),
+    secrets: async () => (await names('secrets')).filter((name) => !name.startsWith('SUPABASE_')),
     push: async (root) => void (await run('db', 'push', '--workdir', root)),
     deploy: async (root, name) =>
       void (await run('functions', 'deploy', ...(name ? [name] : []), '--use-api', '--workdir', root)),
@@ -50,10 +49,13 @@ export function hostedProject(reference: string, running: Running): HostedProjec
       void (await run('secrets', 'set', ...Object.entries(secrets).map(([name, value]) => `${name}=${value}`))),
     unsetSecrets: async (names) => void (await run('secrets', 'unset', ...names)),
     createBranch: async (name) => {
-      const told = await run('branches', 'create', name, '--output', 'json');
-      return (JSON.parse(told) as { project_ref: string }).project_ref;
+      // What this prints begins with a sentence.
+      await run('branches', 'create', name);
+      const made = (await list<{ name: string; project_ref: string }>('branches')).find((one) => one.name === name);
+      if (made) return made.project_ref;
+      throw new CommandError(`\`supabase branches list\` does not name the branch ${name} that was made.`, 4);
     },
-    branches: () => list('branches'),
+    branches: () => names('branches'),
     deleteBranch: async (name) => void (await run('branches', 'delete', name)),
   };
 }

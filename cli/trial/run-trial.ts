@@ -7,6 +7,9 @@ import { CommandError } from '../command-error.ts';
 import type { Lent } from '../commands/trial.ts';
 import { nameOfUser, type Target } from '../operate/find-target.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
+import { findProject } from '../project/find-project.ts';
+import { readHealth } from '../project/read-health.ts';
+import { lostRows } from '../sync/lost-rows.ts';
 import { awaitBranch } from './await-branch.ts';
 import type { Findings } from './expected.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
@@ -176,5 +179,9 @@ async function onBranch(project: HostedProject, measuring: Measuring, course: Co
   const { signal } = measuring;
   const branch = hostedProject(reference, { from, signal });
   await awaitBranch(branch, { say, now: Date.now, pause: (ms) => sleep(ms, undefined, { signal }) });
-  return measureBranchRow({ ...measuring, target: await deployed(branch, course) });
+  const target = await deployed(branch, course);
+  // A branch that comes from no Git branch has the schema without its rows.
+  const lost = lostRows(findProject(course.root), await readHealth(target.url, target.headers));
+  if (lost) await branch.query(lost.sql);
+  return measureBranchRow({ ...measuring, target });
 }

@@ -1,10 +1,12 @@
-// A trial waits until a new preview branch answers. The supabase CLI is a script that fails as often as a test says.
+// A trial's calls of the supabase CLI, and its wait for a new preview branch, for which a script that fails takes the CLI's place.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { awaitBranch } from '../../cli/trial/await-branch.ts';
 import { hostedProject } from '../../cli/trial/hosted-project.ts';
+import { startManagementApi } from '../support/management-api.ts';
+import { projectFolder } from './run-command.ts';
 
 /** A branch whose first calls fail, and a clock that passes by the pauses alone. */
 function branchAfter(failures: number) {
@@ -48,4 +50,37 @@ test('a branch that never comes up ends the wait after four minutes, with what w
     'The preview branch was not ready after 4 minutes: `supabase db query` failed: the project is coming up',
   );
   expect(said).toHaveLength(24);
+});
+
+test('what the CLI itself prints of branches, settings and functions is read', async () => {
+  const [reference, token] = ['abcdefghijklmnopqrst', `sbp_${'0123456789'.repeat(4)}`];
+  const api = await startManagementApi(reference, token);
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'branch-'));
+  onTestFinished(async () => {
+    vi.unstubAllEnvs();
+    fs.rmSync(home, { recursive: true });
+    await api.stop();
+  });
+  const profile = path.join(home, 'profile.yaml');
+  const lines = ['name: recorded', `api_url: ${api.url}`, `dashboard_url: ${api.url}`, 'project_host: localhost', ''];
+  fs.writeFileSync(profile, lines.join('\n'));
+  const env = { HOME: home, SUPABASE_PROFILE: profile, SUPABASE_ACCESS_TOKEN: token, DO_NOT_TRACK: '1' };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  const project = hostedProject(reference, { from: projectFolder });
+
+  expect(await project.createBranch('millrace-trial')).toBe(api.branches.get('millrace-trial'));
+  expect(await project.branches()).toContain('millrace-trial');
+  await project.deleteBranch('millrace-trial');
+  expect(await project.branches()).not.toContain('millrace-trial');
+
+  await project.setSecrets({ LLM_URL: 'https://a.example/v1?b=c', LLM_MODEL: 'trial' });
+  expect(Object.fromEntries(api.secrets)).toEqual({ LLM_URL: 'https://a.example/v1?b=c', LLM_MODEL: 'trial' });
+  expect(await project.secrets(), 'without those of the platform').toEqual(['LLM_MODEL', 'LLM_URL']);
+  await project.unsetSecrets(['LLM_URL', 'LLM_MODEL']);
+  expect(await project.secrets()).toEqual([]);
+
+  api.deployed.add('trial-read');
+  expect(await project.functions()).toEqual(['trial-read']);
+  await project.deleteFunction('trial-read');
+  expect(await project.functions()).toEqual([]);
 });

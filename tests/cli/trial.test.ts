@@ -14,38 +14,59 @@ import { type StandInCli, standInCli } from '../support/cli/stand-in-cli.ts';
 import { until } from '../support/until.ts';
 
 const reference = 'abcdefghijklmnopqrst';
+const branchReference = 'bbbbbbbbbbbbbbbbbbbb';
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'trial-'));
-const functionsDir = path.join(folder, 'hosted', 'functions');
 const redirect = path.join(folder, 'redirect.mjs');
 let stack: Stack;
+let branch: Stack;
 let cli: StandInCli;
 let program: string;
 let client: pg.Client;
 
 beforeAll(async () => {
-  fs.mkdirSync(functionsDir, { recursive: true });
-  fs.writeFileSync(path.join(functionsDir, '..', 'config.toml'), '');
   program = await packedProgram();
-  stack = await startStack({ services: false, migrations: false, functionsDir, fsync: false });
-  cli = await standInCli(folder, { reference, stack, functionsDir });
+  [stack, branch] = (await Promise.all(['hosted', 'branch'].map(emptyProject))) as [Stack, Stack];
+  cli = await standInCli(folder, {
+    ...{ reference, stack, functionsDir: functionsOf('hosted') },
+    branch: { reference: branchReference, stack: branch, functionsDir: functionsOf('branch') },
+  });
   client = new pg.Client({ connectionString: stack.dbUrl });
   client.on('error', () => {});
   await client.connect();
-  // The stack connects itself, which a new hosted project is not.
-  await client.query('delete from vault.secrets');
-  // The hosted project's address leads to the stack.
+  // The addresses of hosted projects lead to the stacks.
   fs.writeFileSync(
     redirect,
     `const real = fetch;
-globalThis.fetch = (at, init) => real(String(at).replace('https://${reference}.supabase.co', '${stack.apiUrl}'), init);\n`,
+const stacks = ${JSON.stringify({ [reference]: stack.apiUrl, [branchReference]: branch.apiUrl })};
+const here = (at) => String(at).replace(/^https:\\/\\/([a-z]{20})\\.supabase\\.co/, (_, of) => stacks[of]);
+globalThis.fetch = (at, init) => real(here(at), init);\n`,
   );
 });
 afterAll(async () => {
   await client.end();
   await cli.stop();
-  await stack.stop();
+  await Promise.all([stack.stop(), branch.stop()]);
   fs.rmSync(folder, { recursive: true });
 });
+
+const functionsOf = (name: string) => path.join(folder, name, 'functions');
+
+/** Starts a project that holds nothing. */
+async function emptyProject(name: string): Promise<Stack> {
+  const functionsDir = functionsOf(name);
+  fs.mkdirSync(functionsDir, { recursive: true });
+  fs.writeFileSync(path.join(functionsDir, '..', 'config.toml'), '');
+  const empty = await startStack({ services: false, migrations: false, functionsDir, fsync: false });
+  // The stack connects itself, which a new hosted project is not.
+  await sql(empty, 'delete from vault.secrets');
+  return empty;
+}
+
+async function sql({ dbUrl }: Stack, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: dbUrl });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
 
 interface Ended {
   code: number | null;
@@ -77,7 +98,7 @@ async function leftOvers(): Promise<unknown[]> {
     select nspname::text from pg_namespace where nspname in ('millrace', 'supabase_migrations') union all
     select name from vault.secrets union all
     select jobname from cron.job`);
-  return [...rows, ...deployedFunctions(functionsDir)];
+  return [...rows, ...deployedFunctions(functionsOf('hosted'))];
 }
 
 /** Lets the engine's time pass until the query finds something. */
@@ -103,31 +124,33 @@ test('a trial measures every step, reports it beside what the stack says, and le
   onTestFinished(async () => void (await client.query('drop table if exists public.test_clock')));
   const passing: Promise<void>[] = [];
   const ofLast = `r.entity_id = (select max(id)::text from public.trial_rows)`;
-  const { code, stdout, stderr } = await trial([`--remote=${reference}`, '--quick', '--yes', '--json'], (step) => {
-    // A lease, and what the sweep waits for, end by the clock of the test.
-    if (step.includes('uses up its CPU')) {
-      passing.push(passTime(`select from millrace.attempts a where a.number > 1 and a.started_at is not null`));
-    }
-    if (step.includes('lost wake-up')) {
-      passing.push(passTime(`select from millrace.runs r where r.status = 'completed' and ${ofLast}`));
-    }
-  });
+  const { code, stdout, stderr } = await trial(
+    [`--remote=${reference}`, '--quick', '--branch', '--yes', '--json'],
+    (step) => {
+      // A lease, and what the sweep waits for, end by the clock of the test.
+      if (step.includes('uses up its CPU')) {
+        passing.push(passTime(`select from millrace.attempts a where a.number > 1 and a.started_at is not null`));
+      }
+      if (step.includes('lost wake-up')) {
+        passing.push(passTime(`select from millrace.runs r where r.status = 'completed' and ${ofLast}`));
+      }
+    },
+  );
   expect({ code, stderr }).toMatchObject({ code: 0 });
   await Promise.all(passing);
   await client.query('drop table if exists public.test_clock');
   expect(stderr).toContain('It takes at most 15 minutes and some 1120 invocations of Edge Functions.');
   const { measured, untried } = JSON.parse(stdout) as Findings;
-  const { branch_row, ...others } = expectations;
-  expect(Object.keys(measured).sort()).toEqual(Object.keys(others).sort());
+  expect(Object.keys(measured).sort()).toEqual(Object.keys(expectations).sort());
   expect(measured).toMatchObject({ upgrade_failed: 0, pause_begun: 0 });
   // A callback comes to the function millrace, which hands it to the stage's own.
   expect(measured.waiting_calls).toBeGreaterThanOrEqual(2000);
-  expect(untried.map(({ what }) => what)).toEqual(['a preview branch', 'the pause of a whole project']);
+  expect(untried.map(({ what }) => what)).toEqual(['the pause of a whole project']);
   const report = fs.readFileSync(path.join(folder, 'trial-report.md'), 'utf8');
-  for (const { what } of Object.values(others)) expect(report).toContain(`| ${what} |`);
-  expect(report).toContain(`- a preview branch: say --branch`);
+  for (const { what } of Object.values(expectations)) expect(report).toContain(`| ${what} |`);
   expect(report).not.toContain('Not taken away');
   expect(await leftOvers()).toEqual([]);
+  expect(cli.calls.slice(-20).map(([group, verb]) => `${group} ${verb}`)).toContain('branches delete');
 }, 300_000);
 
 /** Holds a table of the engine until the engine was to be removed twice. */

@@ -9,7 +9,7 @@ import { deployedFunctions } from '../../../local/platform/functions/function-co
 import type { Stack } from '../../../local/platform/stack.ts';
 
 export interface StandInCli {
-  /** The arguments of each call, but for those that all have. */
+  /** The arguments of each call, but for `--yes` and `--remote`. */
   calls: string[][];
   /** The folder in which `node_modules/.bin/supabase` is the stand-in. */
   stop(): Promise<void>;
@@ -20,17 +20,29 @@ export interface StandIn {
   stack: Stack;
   /** The folder of functions that the stack runs, which a deployment fills. */
   functionsDir: string;
+  /** The project that is its preview branch from `branches create` to `branches delete`. */
+  branch?: StandIn;
+}
+
+/** A project as it is now. */
+interface Project extends StandIn {
+  settings: Map<string, string>;
+  /** The name of its branch; undefined where it has none. */
+  branchName?: string;
 }
 
 /** Puts the stand-in where `folder`'s own CLI would be. */
 export async function standInCli(folder: string, standIn: StandIn): Promise<StandInCli> {
   const calls: string[][] = [];
-  const settings = new Map<string, string>();
+  const projects = [standIn, ...(standIn.branch ? [standIn.branch] : [])].map(
+    (one): Project => ({ ...one, settings: new Map() }),
+  );
   const server = http.createServer(async (request, response) => {
     const given: string[] = JSON.parse(await text(request));
     const args = given.filter((arg) => arg !== '--yes' && !arg.startsWith('--remote='));
     calls.push(args);
-    const said = await answer(args, standIn, settings).then(
+    const project = projects.find(({ reference }) => given.includes(`--remote=${reference}`));
+    const said = await (project ? answer(args, project) : Promise.reject(new Error('There is no such project.'))).then(
       (stdout) => ({ stdout: JSON.stringify(stdout ?? null) }),
       (error: Error) => ({ stderr: error.message }),
     );
@@ -53,8 +65,8 @@ else console.log(stdout);
 process.exitCode = stderr ? 1 : 0;
 `;
 
-async function answer(args: string[], standIn: StandIn, settings: Map<string, string>): Promise<unknown> {
-  const { stack, functionsDir, reference } = standIn;
+async function answer(args: string[], project: Project): Promise<unknown> {
+  const { stack, functionsDir, reference, settings, branch, branchName } = project;
   const [group, verb, first = ''] = args;
   const workdir = args[args.indexOf('--workdir') + 1] ?? '';
   switch (`${group} ${verb}`) {
@@ -82,8 +94,14 @@ async function answer(args: string[], standIn: StandIn, settings: Map<string, st
     case 'secrets unset':
       for (const name of args.slice(2)) settings.delete(name);
       return takeSettings(stack, settings);
+    case 'branches create':
+      project.branchName = first;
+      return branch && copySchema(stack, branch.stack);
     case 'branches list':
-      return [];
+      return branchName ? [{ name: branchName, project_ref: branch?.reference }] : [];
+    case 'branches delete':
+      project.branchName = undefined;
+      return;
     default:
       throw new Error(`The stand-in has no ${args.join(' ')}.`);
   }
@@ -109,18 +127,40 @@ function rowsOf(stack: Stack, sql: string): Promise<unknown[]> {
   });
 }
 
+/** Gives a branch the project's schema and the versions of its migrations, and no rows, as hosted does where Git makes no branch. */
+async function copySchema(from: Stack, to: Stack): Promise<void> {
+  const history = 'select version, name, statements from supabase_migrations.schema_migrations order by version';
+  const migrations = (await rowsOf(from, history)) as { version: string; name: string; statements: string[] }[];
+  await withClient(to, async (client) => {
+    await client.query(historySql);
+    for (const { version, name, statements } of migrations) {
+      for (const statement of statements) await client.query(statement);
+      await client.query('insert into supabase_migrations.schema_migrations (version, name) values ($1, $2)', [
+        version,
+        name,
+      ]);
+    }
+    await client.query(`
+      truncate millrace.pipelines, millrace.limits, millrace.settings, millrace.releases cascade;
+      select cron.unschedule(jobname) from cron.job`);
+  });
+}
+
+const historySql = `create schema if not exists supabase_migrations;
+  create table if not exists supabase_migrations.schema_migrations (version text primary key, statements text[], name text)`;
+
 /** Applies what the history lacks, a migration in a transaction. */
 function push(stack: Stack, folder: string): Promise<void> {
   return withClient(stack, async (client) => {
-    await client.query(`create schema if not exists supabase_migrations;
-      create table if not exists supabase_migrations.schema_migrations (version text primary key, statements text[], name text)`);
+    await client.query(historySql);
     for (const file of fs.readdirSync(folder).sort()) {
       const [, version, name] = /^(\d+)_(.*)\.sql$/.exec(file) ?? [];
       const noted =
-        'insert into supabase_migrations.schema_migrations (version, name) values ($1, $2) on conflict do nothing';
+        'insert into supabase_migrations.schema_migrations (version, name, statements) values ($1, $2, $3) on conflict do nothing';
+      const statement = fs.readFileSync(path.join(folder, file), 'utf8');
       await client.query('begin');
-      const { rowCount } = await client.query(noted, [version, name]);
-      if (rowCount) await client.query(fs.readFileSync(path.join(folder, file), 'utf8'));
+      const { rowCount } = await client.query(noted, [version, name, [statement]]);
+      if (rowCount) await client.query(statement);
       await client.query('commit');
     }
   });
