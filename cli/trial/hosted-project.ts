@@ -49,7 +49,7 @@ export function hostedProject(reference: string, running: Running): HostedProjec
       void (await run('secrets', 'set', ...Object.entries(secrets).map(([name, value]) => `${name}=${value}`))),
     unsetSecrets: async (names) => void (await run('secrets', 'unset', ...names)),
     createBranch: async (name) => {
-      // What this prints begins with a sentence.
+      // The output of this call begins with a sentence, so that the list tells the reference.
       await run('branches', 'create', name);
       const made = (await list<{ name: string; project_ref: string }>('branches')).find((one) => one.name === name);
       if (made) return made.project_ref;

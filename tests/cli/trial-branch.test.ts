@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { awaitBranch } from '../../cli/trial/await-branch.ts';
 import { hostedProject } from '../../cli/trial/hosted-project.ts';
-import { startManagementApi } from '../support/management-api.ts';
+import { startManagementApi } from '../support/cli/management-api.ts';
 import { projectFolder } from './run-command.ts';
 
 /** A branch whose first calls fail, and a clock that passes by the pauses alone. */
