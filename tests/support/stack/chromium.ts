@@ -10,7 +10,13 @@ export async function launchChromium(): Promise<Browser> {
   const executablePath = chromiumPath();
   // The sandbox needs rights that root in a container has not got; the tests load pages of their own alone. A process that draws as a
   // graphics card would takes a fifth of a browser's CPU.
-  const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu', '--disable-extensions'];
+  const args = [
+    '--no-sandbox',
+    '--disable-dev-shm-usage',
+    '--disable-gpu',
+    '--disable-extensions',
+    '--js-flags=--single-threaded',
+  ];
   return chromium.launch({ executablePath, args });
 }
 
