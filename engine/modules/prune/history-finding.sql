@@ -8,17 +8,19 @@ select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
     case when greatest(h.size, h.later) > h.most then ': keep runs for fewer days (retention), '
       'return smaller results, or raise the setting history_gb' end)
 from (
-  select s.size, trunc(s.size / s.attempts * d.attempts) as daily,
-    trunc(s.size / s.attempts * d.kept) as later,
+  select s.size, trunc(s.each * d.attempts) as daily, trunc(s.each * d.kept) as later,
     (select s.value::int * 1e9 from millrace.settings s where s.name = 'history_gb') as most
   from (
-    select sum(pg_total_relation_size(c.oid)) as size,
+    select sum(t) as size,
       -- A table without statistics has no count: 1.2 kB an attempt stand in.
-      greatest(max(c.reltuples) filter (where c.relname = 'attempts')::numeric,
-        sum(pg_total_relation_size(c.oid)) / 1200, 1) as attempts
+      sum(t) / greatest(max(c.reltuples) filter (where c.relname = 'attempts')::numeric,
+        sum(t) / 1200, 1) as each
     from pg_class c
+    cross join pg_total_relation_size(c.oid) t
     where c.relnamespace = 'millrace'::regnamespace
-      and c.relkind = 'r') s
+      and c.relkind = 'r'
+      -- The size of a table and its indexes asks for twenty files, of which an empty one has none.
+      and pg_relation_size(c.oid) > 0) s
   cross join (
     select coalesce(sum(m.n), 0) as attempts,
       coalesce(sum(m.n * millrace.retention_days(p)), 0) as kept
