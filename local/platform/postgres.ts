@@ -157,8 +157,11 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     ...(!fsync && { wal_init_zero: 'off', wal_recycle: 'off' }),
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  // What a session gives back it wants again for its next plan: keeping it takes memory instead of a thirtieth of the CPU.
+  const spared = { MALLOC_TRIM_THRESHOLD_: '67108864', MALLOC_MMAP_THRESHOLD_: '67108864', MALLOC_TOP_PAD_: '2097152' };
   const child = spawn(path.join(files.bin, 'postgres'), ['-D', dataDir, ...args], {
     ...spawnOptions,
+    env: { ...spawnOptions.env, ...(!fsync && spared) },
     // Its own session, so that Ctrl-C at a terminal reaches only the stack, which stops things in order.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
