@@ -12,6 +12,18 @@ from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded;
 
+-- Finds the attempt by which a stage of a run is in its state; none while it is pending.
+create function millrace.newest_attempt(p_run_id bigint, p_stage_id int)
+returns setof millrace.attempts
+stable rows 1
+as $$
+select a.*
+from millrace.attempts a
+where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
+order by a.number desc
+limit 1
+$$;
+
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
 as $$
@@ -28,22 +40,9 @@ create function millrace.work_on(
 ) returns millrace.work
 immutable
 as $$
-declare
-  v_work millrace.work;
-
-v_work.ord := 1;
-v_work.attempt_id := p_attempt.id;
-v_work.token := p_attempt.token;
-v_work.outcome := p_outcome;
-v_work.result := p_result;
-v_work.error := p_error;
-v_work.service := p_attempt.service;
-v_work.job_id := p_attempt.job_id;
-v_work.run_id := p_attempt.run_id;
-v_work.stage_id := p_attempt.stage_id;
-v_work.entity_id := p_entity_id;
-v_work.was := p_attempt.state;
-return v_work;
+return row(1, p_attempt.id, p_attempt.token, null, p_outcome, p_result, null, p_error,
+  p_attempt.service, p_attempt.job_id, p_attempt.run_id, p_attempt.stage_id, p_entity_id,
+  p_attempt.state, null, null, null, null)::millrace.work;
 $$;
 
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.

@@ -41,19 +41,6 @@ elsif exists (
 end if;
 $$;
 
--- Deletes all runs of deleted entities, and what modules keep about them.
-create function millrace.forget_runs(p_pipeline_id int, p_entity_ids text[])
-set millrace.plan = by_index
-as $$
-perform millrace.delete_runs(array(
-  select r.id from millrace.runs r
-  where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
-  -- by key
-  order by r.id + 0
-  for update));
-perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);
-$$;
-
 -- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.
 -- Does what the trigger would have done, and returns them. Runs that are locked wait for a later
 -- call. The runs are locked before the look: a row that is back by then keeps its run.

@@ -184,7 +184,7 @@ test('what is due between a push and the deployment of function millrace waits f
 
   const { id } = await withCallbackKept();
   await leads.advance('1 minute');
-  await leads.rows(`select millrace.write_test('ops')`);
+  await leads.rows(`select millrace.act_on_channel('{"channel": "ops"}')`);
   await leads.rows('select millrace.wake_job_poll()');
   await leads.until('the wake-ups have found no function', async () => (await unanswered()) >= 2);
   expect(receiver.received).toEqual([]);

@@ -57,6 +57,14 @@ const plan = /^set millrace\.plan = (\w+)$/m;
 /** A verb by SQL, `set millrace.verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
 const verb = /\nset millrace\.verb = (\w+)(?:, (\w+))?$/;
 
+/** Who may call a function beside its owner, `set millrace.callers = people`. */
+const callers = /\nset millrace\.callers = (\w+)/;
+const roles: Record<string, string> = {
+  services: 'service_role',
+  people: 'authenticated, service_role',
+  everybody: 'anon, authenticated, service_role',
+};
+
 /** The statements as they are to be run: functions with their whole headers, those of the Data API with their rights, and what people call or read with its comment. */
 export function withHeaders(statements: Statement[]): Statement[] {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
@@ -68,10 +76,12 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const isFunction = statement.kind === 'CreateFunctionStmt';
     const view = { ...statement, text: statement.text.replace(/^create (?=view)/m, 'create or replace ') };
     const named = `${wordFor(statement)} ${identity}`;
-    const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
+    const [, said] = callers.exec(statement.text) ?? [];
+    const isOfDataApi = isFunction && !said && identity.startsWith('public.') && !granted.has(identity);
+    const who = said ?? (isOfDataApi ? callersIn(statement.file) : undefined);
     return [
-      isFunction ? withHeader(rights ? ofDataApi(withBlock(statement)) : withBlock(statement)) : view,
-      ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
+      isFunction ? withHeader(isOfDataApi ? ofDataApi(withBlock(statement)) : withBlock(statement)) : view,
+      ...(who ? rightsOf(identity, who) : []).map((text) => built(statement, 'GrantStmt', text)),
       ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];
   });
@@ -140,7 +150,7 @@ function withHeader(statement: Statement): Statement {
 function wholeHeader({ file, text, node }: Statement): string {
   const said = withDefaults(withVerb(text, node), node);
   const replacing = said.replace(/^create (?=function|procedure)/m, 'create or replace ');
-  const planned = replacing.replace(plan, (_, name: string) => {
+  const planned = replacing.replace(callers, '').replace(plan, (_, name: string) => {
     const settings = plans[name];
     if (!settings)
       throw new Error(`engine/${file}: there is no plan ${name}; the build has ${Object.keys(plans).join(', ')}.`);
@@ -185,12 +195,15 @@ function withVerb(text: string, { parameters = [] }: Node): string {
   });
 }
 
-/** A function of the Data API is for Edge Functions, and an operator's for people as well, unless its file says who else may call it. */
-function rightsOf(file: string, identity: string): string[] {
-  const who = isForOperators(file) ? 'authenticated, service_role' : 'service_role';
+/** A function of the Data API is for Edge Functions, and an operator's for people as well, unless it says who else may call it. */
+const callersIn = (file: string) => (isForOperators(file) ? 'people' : 'services');
+
+function rightsOf(identity: string, who: string): string[] {
+  if (!roles[who])
+    throw new Error(`${identity}: nobody is called ${who}; the build has ${Object.keys(roles).join(', ')}.`);
   return [
-    `revoke all on function ${identity} from public, anon, authenticated`,
-    `grant execute on function ${identity} to ${who}`,
+    `revoke all on function ${identity} from public, anon, authenticated, service_role`,
+    `grant execute on function ${identity} to ${roles[who]}`,
   ];
 }
 

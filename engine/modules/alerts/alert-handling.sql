@@ -1,7 +1,7 @@
 -- Channels of alerts: trying one, and what could not be told
 
--- Writes a test of a channel, and wakes the function that sends it; returns the message's number.
-create function millrace.write_test(p_channel text) returns bigint
+-- Writes a test message to a channel of alerts, and wakes the function that sends it.
+create function millrace.act_on_channel(p_request jsonb) returns jsonb
 as $$
 declare
   v_id bigint;
@@ -10,14 +10,15 @@ insert into millrace.alert_messages (channel_id, events, created_at)
 select c.id, jsonb_build_array(jsonb_build_object(
   'event', 'test', 'message', 'This is a test of channel ' || c.name || '.')), v_now
 from millrace.alert_channels c
-where c.name = p_channel and c.enabled
+where c.name = p_request ->> 'channel' and c.enabled
 returning id into v_id;
 if v_id is null then
-  raise exception 'there is no channel % that is enabled', coalesce(p_channel, 'null')
+  raise exception 'there is no channel % that is enabled', p_request ->> 'channel'
     using errcode = 'MR003', hint = 'Those there are: select * from millrace.alert_channels.';
 end if;
 perform millrace.post('millrace/alerts', '{}');
-return v_id;
+return jsonb_build_object('outcome', jsonb_build_object(
+  'channel', p_request -> 'channel', 'message', v_id));
 $$;
 
 -- Looks at what people set up to be told, and at what could not be told.

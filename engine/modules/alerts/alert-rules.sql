@@ -46,29 +46,14 @@ for each row execute function millrace.check_rule();
 
 -- Keeps the bounds and the rules of a definition, and deletes rules that it no longer has. A
 -- changed rule stays the same row, since the sweep may be writing states of it.
-create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
+create function millrace.save_alerts(p_definition jsonb)
 as $$
-declare
-  v_pipeline text := p_definition ->> 'pipeline';
-  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
-
-update millrace.pipelines p
-set sla = v_sla
-where p.id = p_pipeline_id
-  and p.sla is distinct from v_sla;
 delete from millrace.alert_rules r
-where r.pipeline = v_pipeline and r.source = 'definition'
+where r.pipeline = p_definition ->> 'pipeline' and r.source = 'definition'
   and (p_definition -> 'rules' @> jsonb_build_array(
     jsonb_build_object('name', r.name))) is not true;
-insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
-  channels, playbook, enabled, source)
-select d.pipeline, d.name, d.kind, d.stage, d.above, d.span, d.hold, d.recover, d.least,
-  d.channels, d.playbook, d.enabled, d.source
-from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
-on conflict (pipeline, name) do update
-set (kind, stage, above, span, hold, recover, least, channels, playbook, enabled, source) = (
-  excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
-  excluded.least, excluded.channels, excluded.playbook, excluded.enabled, excluded.source);
+perform millrace.put_rows('millrace.alert_rules', 'pipeline, name', 'kind, stage, above, span, hold, '
+  'recover, least, channels, playbook, enabled, source', p_definition -> 'rules');
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.

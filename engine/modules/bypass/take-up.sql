@@ -66,7 +66,8 @@ declare
   v_pruned text[];
 
 with latest as materialized (
-  select i.id, i.ordinal, r.id as run_id, r.status, a.left_out
+  select i.id, i.ordinal, r.id as run_id, r.status,
+      w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
   from unnest(p_ids) with ordinality i(id, ordinal)
   left join lateral (
     select o.id, o.status
@@ -75,12 +76,7 @@ with latest as materialized (
       and o.pipeline_id = p_stage.pipeline_id
     order by o.entity_id desc, o.id desc
     limit 1) r on true
-  left join lateral (
-    select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
-    from millrace.attempts w
-    where w.run_id = r.id and w.stage_id = p_stage.id and not w.superseded
-    order by w.number desc
-    limit 1) a on true
+  left join lateral millrace.newest_attempt(r.id, p_stage.id) w on true
 ), forgotten as (
   delete from millrace.bypassed b
   using latest l

@@ -23,12 +23,10 @@ declare
   v_reason text;
   v_done record;
 
-if v_fault is not null then
-  raise exception 'these children cannot begin: %', v_fault
-    using errcode = 'MR002',
-      hint = 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
-        'that is its own, and say with p_last whether they are the last.';
-end if;
+perform millrace.refuse('these children cannot begin: ' || v_fault,
+  'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
+  'that is its own, and say with p_last whether they are the last.', 'MR002')
+where v_fault is not null;
 perform public.millrace_renew(p_worker, '{}');
 -- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
 if not millrace.hold_parent((
@@ -194,12 +192,10 @@ v_fault := coalesce('item ' || v_fault, (
   where o.item_key is not null
     or i.first <> i.key
   limit 1));
-if v_fault is not null then
-  raise exception 'the insert function % does not give each item a row of its own: %',
-      v_insert, v_fault
-    using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, '
-      'also for those whose row exists already.';
-end if;
+perform millrace.refuse(format('the insert function %s does not give each item a row of its own: '
+    '%s', v_insert, v_fault), 'Return one (item_key, entity_id) for each item, '
+  'also for those whose row exists already.', 'MR004')
+where v_fault is not null;
 select k into v_fault
 from unnest(item_keys) k
 where k !~ '^(0|[1-9][0-9]{0,8})$'

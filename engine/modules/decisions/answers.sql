@@ -26,12 +26,9 @@ v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'),
   join millrace.stages s on s.id = a.stage_id
   where a.id = old.attempt_id
     and octet_length(new.decision::text) > s.result_limit_bytes));
-if v_fault is not null then
-  raise exception '%', v_fault
-    using errcode = 'MR002',
-      hint = 'Correct it and decide again: the column schema of '
-        'public.millrace_decisions says how.';
-end if;
+perform millrace.refuse(v_fault,
+  'Correct it and decide again: the column schema of public.millrace_decisions says how.', 'MR002')
+where v_fault is not null;
 -- Some identity providers' ids are no uuids, and then auth.uid() raises.
 new.decided_by := case
   when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
@@ -102,6 +99,7 @@ create trigger millrace_decisions_take
 -- on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and update on
 -- public.millrace_decisions say who may.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+set millrace.callers = people
 set millrace.plan = by_key
 as $$
 declare
@@ -121,6 +119,3 @@ update public.millrace_decisions d set decision = p_decision where d.attempt_id 
 return jsonb_build_object('attempt', p_attempt,
   'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
 $$;
-revoke all on function public.millrace_decide(bigint, jsonb)
-  from public, anon, authenticated, service_role;
-grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;

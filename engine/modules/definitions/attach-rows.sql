@@ -96,7 +96,14 @@ elsif tg_op = 'TRUNCATE' then
     where s.pipeline_id = tg_argv[0]::int));
 else
   execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
-  perform millrace.forget_runs(tg_argv[0]::int, v_ids);
+  perform millrace.delete_runs(array(
+    select r.id
+    from millrace.runs r
+    where r.entity_id = any (v_ids) and r.pipeline_id = tg_argv[0]::int
+    -- by key
+    order by r.id + 0
+    for update));
+  perform millrace.hook_rows_gone(tg_argv[0]::int, v_ids);
 end if;
 -- For the statement around this one, which may still have to be taken in.
 perform set_config('millrace.rows_gone', 'on', true);

@@ -2,7 +2,7 @@
 -- ahead of them or parents count. define() holds the table meanwhile.
 create function millrace.check_changes(p_definition jsonb)
 as $$
-perform millrace.refuse_definition(f.what, f.remedy)
+perform millrace.refuse(f.what, f.remedy)
 from (
   with pipeline as materialized (
     select p.*, to_regclass(e."table") as new_table, e.key as new_key,
@@ -81,7 +81,7 @@ $$;
 create function millrace.check_key(p_pipeline millrace.pipelines)
 stable
 as $$
-perform millrace.refuse_definition(f.what, f.remedy)
+perform millrace.refuse(f.what, f.remedy)
 from (
   with key as materialized (
     select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
@@ -145,7 +145,7 @@ declare
     'timestamp with time zone', 'timestamp with time zone'];
 
 perform millrace.check_key(p_pipeline);
-perform millrace.refuse_definition(f.what, f.remedy)
+perform millrace.refuse(f.what, f.remedy)
 from (
   with stage as materialized (
     select s.name, vs.position

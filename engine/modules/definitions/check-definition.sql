@@ -1,7 +1,7 @@
 -- Raises MR001 where a definition names what this database has not, or has otherwise.
 create function millrace.check_names(p_definition jsonb)
 as $$
-perform millrace.refuse_definition(f.what, f.remedy)
+perform millrace.refuse(f.what, f.remedy)
 from (
   with here as materialized (
     select to_regclass(e."table") as entity_table, e.*, e.status ->> 'column' as status_column
@@ -92,7 +92,7 @@ $$;
 -- there are.
 create function millrace.check_stages(p_definition jsonb)
 as $$
-perform millrace.refuse_definition(format('stage %s: %s', f.stage, f.what), f.remedy)
+perform millrace.refuse(format('stage %s: %s', f.stage, f.what), f.remedy)
 from (
   with recursive above(id) as (
     select p.id from millrace.pipelines p where p.name = p_definition ->> 'pipeline'
@@ -170,7 +170,7 @@ v_why := case
     <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
     then 'was changed after it was compiled'
 end;
-perform millrace.refuse_definition(concat_ws(' ', 'the definition',
+perform millrace.refuse(concat_ws(' ', 'the definition',
     case when jsonb_typeof(p_definition) = 'object'
       then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
   'Write it with definePipeline() and run `npx millrace sync` of this release.')
@@ -182,7 +182,7 @@ loop
   begin
     perform '' ~ v_given.pattern;
   exception when others then
-    perform millrace.refuse_definition(format('%s is %s, but must be a regular expression that '
+    perform millrace.refuse(format('%s is %s, but must be a regular expression that '
         'Postgres can read (%s)', v_given.field, to_json(v_given.pattern), sqlerrm),
       'Correct or simplify it.');
   end;

@@ -117,9 +117,6 @@ set plan_cache_mode = force_generic_plan
 set quote_all_identifiers = off
 as $$
 declare
-  c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
-    callback,poll_every,deadline,apply,result_limit_bytes,on_failure,child,fan_in,
-    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows,host}';
   v_name text := p_definition ->> 'pipeline';
   v_table regclass;
   v_pipeline_id int;
@@ -133,36 +130,32 @@ perform millrace.lock_definition(v_name, v_table, case p_definition #>> '{entity
 perform millrace.check_stages(p_definition);
 perform millrace.check_values(p_definition);
 perform millrace.check_changes(p_definition);
-insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-  label_column, trace_column, digest, retention_days, details_to, required_columns)
-select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
-  p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
-    select jsonb_array_elements_text(p_definition #> '{progress,details_to}')), array(
-    select distinct c."column"
-    from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
-    where to_regclass(c."table") = v_table)
-from jsonb_to_record(p_definition -> 'entity')
-  e(key text, projection text, metadata text, label text, trace text)
-on conflict on constraint pipelines_name_key do update
-set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-  retention_days, details_to, required_columns) = (excluded.entity_table, excluded.entity_key,
-  excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
-  excluded.digest, excluded.retention_days, excluded.details_to, excluded.required_columns)
-returning p.id into v_pipeline_id;
+perform millrace.put_rows('millrace.pipelines', 'name', 'entity_table, entity_key, projection, '
+  'metadata_column, label_column, trace_column, due_column, sla, digest, retention_days, '
+  'details_to, required_columns', json_agg(r)::jsonb)
+from (
+  select v_name as name, v_table as entity_table, e.key as entity_key, e.projection,
+    e.metadata as metadata_column, e.label as label_column, e.trace as trace_column,
+    e.due as due_column, p_definition -> 'sla' as sla, p_definition -> 'digest' as digest,
+    p_definition #> '{retention,days}' as retention_days, array(
+      select jsonb_array_elements_text(p_definition #> '{progress,details_to}')) as details_to,
+    array(
+      select distinct c."column"
+      from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
+      where to_regclass(c."table") = v_table) as required_columns
+  from jsonb_to_record(p_definition -> 'entity')
+    e(key text, projection text, metadata text, label text, trace text, due text)) r;
+v_pipeline_id := (millrace.pipeline_named(v_name)).id;
 -- A switch that the definition does not say stays as it is.
 update millrace.pipelines p
 set enabled = (p_definition ->> 'enabled')::boolean
 where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
 perform millrace.forget_groups(v_pipeline_id, p_definition);
-execute format($q$
-  insert into millrace.stages as t (pipeline_id, name, %1$s)
-  select $1, s.name, s.%2$s
-  from jsonb_populate_recordset(null::millrace.stages, $2) s
-  on conflict on constraint stages_name_key do update
-  set (%1$s) = (excluded.%3$s)$q$,
-  array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
-  array_to_string(c_columns, ', excluded.'))
-using v_pipeline_id, p_definition -> 'stages';
+perform millrace.put_rows('millrace.stages', 'pipeline_id, name', 'kind, function_name, batch_size, '
+  'max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, '
+  'on_failure, child, fan_in, decision, agent, limits, has_groups, sla, concurrency, when_spent, '
+  'shows, host', json_agg(s || jsonb_build_object('pipeline_id', v_pipeline_id))::jsonb)
+from jsonb_array_elements(p_definition -> 'stages') s;
 update millrace.stages t
 set enabled = s.enabled
 from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
@@ -198,7 +191,7 @@ perform millrace.save_due(v_pipeline_id, p_definition);
 perform millrace.finish_bypass(s)
 from millrace.stages s
 where s.pipeline_id = v_pipeline_id and s.bypassed and s.function_name is null;
-perform millrace.save_alerts(v_pipeline_id, p_definition);
+perform millrace.save_alerts(p_definition);
 perform millrace.attach(v_name);
 -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
 insert into millrace.child_tallies (fan_out_id)

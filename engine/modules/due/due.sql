@@ -5,15 +5,9 @@
 -- another table.
 create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
 as $$
-declare
-  v_column text := p_definition #>> '{entity,due}';
-
-update millrace.pipelines p
-set due_column = v_column
-where p.id = p_pipeline_id and p.due_column is distinct from v_column;
 insert into millrace.due_progress (pipeline_id)
 select p_pipeline_id
-where v_column is not null
+where p_definition #>> '{entity,due}' is not null
 on conflict on constraint due_progress_pkey do update
 set (lap_at, lap_key) = (null, null);
 $$;

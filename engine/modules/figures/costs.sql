@@ -122,6 +122,7 @@ $$;
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 stable security definer
+set millrace.callers = people
 as $$
 select sum(c.cost_usd)
 from (
@@ -138,6 +139,3 @@ from (
   cross join jsonb_each_text(f.costs) k
   where p.name = p_pipeline and f.entity_id = any (p_entity_ids)) c
 $$;
-revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
-grant execute on function millrace_evidence.entity_costs(text, text[])
-  to authenticated, service_role;

@@ -28,11 +28,9 @@ declare
     group by l.id
     limit 1);
 
-if v_fault is not null then
-  raise exception '%', v_fault
-    using errcode = 'MR001', hint = millrace.known_limits()
-      || ' The key is the column of limits.concurrency.';
-end if;
+perform millrace.refuse(
+  v_fault, millrace.known_limits() || ' The key is the column of limits.concurrency.')
+where v_fault is not null;
 $$;
 
 -- Names the shared limits for a hint.
@@ -89,11 +87,9 @@ declare
 if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
   v_fault := 'its name must be up to 41 lower-case letters, digits and _, a letter first';
 end if;
-if v_fault is not null then
-  raise exception 'shared limit %: %', coalesce(p_name, 'null'), v_fault
-    using errcode = 'MR001',
-      hint = 'Correct it, or leave it out. To let nothing through, pause the stages.';
-end if;
+perform millrace.refuse(format('shared limit %s: %s', coalesce(p_name, 'null'), v_fault),
+  'Correct it, or leave it out. To let nothing through, pause the stages.')
+where v_fault is not null;
 insert into millrace.limits (name, declared)
 values (p_name, p_limits)
 on conflict on constraint limits_name_key do nothing;

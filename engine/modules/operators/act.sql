@@ -85,13 +85,6 @@ return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
   'runs', v_outcome -> 'started', 'outcome', v_outcome);
 $$;
 
--- Writes a test message to a channel of alerts.
-create function millrace.act_on_channel(p_request jsonb) returns jsonb
-as $$
-return jsonb_build_object('outcome', jsonb_build_object('channel', p_request -> 'channel',
-  'message', millrace.write_test(p_request ->> 'channel')));
-$$;
-
 -- Does a request in the name of a caller (null: of this session), and writes its line.
 create function millrace.act(p_request jsonb, p_caller millrace.caller default null) returns jsonb
 set millrace.plan = by_index

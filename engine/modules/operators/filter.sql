@@ -48,10 +48,9 @@ declare
        and millrace.input_fault(p_request ->> f.key, 'timestamptz') is null)
      limit 1));
 
-if v_fault is not null then
-  raise exception '%', v_fault
-    using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
-end if;
+perform millrace.refuse(
+  v_fault, 'Correct that field, or leave it out; nothing was done.', 'MR002')
+where v_fault is not null;
 $$;
 
 -- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the

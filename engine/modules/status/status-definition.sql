@@ -26,7 +26,7 @@ execute format('select count(*), (select count(*) from millrace.pipelines p join
   p_definition #>> '{entity,status,column}')
 into v_rows, v_live
 using v_changed, p_definition ->> 'pipeline';
-perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
+perform millrace.refuse(format('entity.status shows another value in place of %s, '
     'but there are rows that show it: %s, and live runs: %s', array_to_string(v_changed, ', '),
     v_rows, v_live), 'Keep the value, or change it while no row shows it and no run is live.')
 where v_rows + v_live > 0;

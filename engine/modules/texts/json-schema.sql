@@ -105,10 +105,11 @@ return coalesce((
   having bool_and(f is not null)));
 $$;
 
--- Raises MR001 about a definition.
-create function millrace.refuse_definition(p_what text, p_remedy text)
+-- Raises an error, by default of a definition.
+-- p_code: MR001 and others, see docs/errors.md.
+create function millrace.refuse(p_what text, p_remedy text, p_code text default 'MR001')
 as $$
-raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
+raise exception '%', p_what using errcode = p_code, hint = p_remedy;
 $$;
 
 -- Cuts a text that people or services wrote to so many characters.

@@ -47,25 +47,15 @@ with recursive cause as (
     order by r.pipeline_id, r.failed_stage_id, r.error_code
     limit 1) n
 )
-select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.finished_at as oldest,
-  l.finished_at as newest
+select p.name as pipeline, s.name as stage, c.error_code, n.runs, e.oldest, e.newest
 from (select * from cause limit 1001) c
 join millrace.pipelines p on p.id = c.pipeline_id
 join millrace.stages s on s.id = c.failed_stage_id
 cross join lateral (
-  select r.finished_at
+  select min(r.finished_at) as oldest, max(r.finished_at) as newest
   from millrace.runs r
   where r.status = 'failed' and r.pipeline_id = c.pipeline_id
-    and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code
-  order by r.finished_at
-  limit 1) o
-cross join lateral (
-  select r.finished_at
-  from millrace.runs r
-  where r.status = 'failed' and r.pipeline_id = c.pipeline_id
-    and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code
-  order by r.finished_at desc
-  limit 1) l
+    and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code) e
 cross join lateral (
   select count(*) as runs
   from (

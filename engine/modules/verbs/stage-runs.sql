@@ -76,12 +76,8 @@ $$;
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
 as $$
-return coalesce((
-  select a.state::text
-  from millrace.attempts a
-  where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
-  order by a.number desc
-  limit 1), 'pending');
+return coalesce(
+  (select a.state::text from millrace.newest_attempt(p_run_id, p_stage_id) a), 'pending');
 $$;
 
 -- Ends the attempts of stages in a held run and lets it go on but for these, with which its caller
@@ -148,9 +144,4 @@ from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.version_stages vs on vs.version_id = r.version_id
 join millrace.stages s on s.id = vs.stage_id
-left join lateral (
-  select o.*
-  from millrace.attempts o
-  where o.run_id = r.id and o.stage_id = s.id and not o.superseded
-  order by o.number desc
-  limit 1) a on true;
+left join lateral millrace.newest_attempt(r.id, s.id) a on true;

@@ -45,18 +45,6 @@ end loop;
 return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
 $$;
 
--- Finds the attempt by which a stage of a run is in its state; none while it is pending.
-create function millrace.newest_attempt(p_run_id bigint, p_stage_id int)
-returns setof millrace.attempts
-stable rows 1
-as $$
-select a.*
-from millrace.attempts a
-where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
-order by a.number desc
-limit 1
-$$;
-
 -- Shows a run and its stages in their order.
 create function millrace.run_progress(p_run millrace.runs, p_detail boolean) returns json
 stable
@@ -119,6 +107,7 @@ $$;
 create function millrace_evidence.watched_tables(p_rows jsonb)
 returns table (pipeline text, target text, key text, key_type text, keys text[])
 stable security definer
+set millrace.callers = everybody
 as $$
 if (jsonb_typeof(p_rows) = 'object'
     and not jsonb_path_exists(p_rows, '$.* ? (@.type() != "object")')
@@ -141,6 +130,7 @@ create function millrace_evidence.visible_rows(
   p_target text, p_key text, p_key_type text, p_keys text[]
 ) returns json
 stable
+set millrace.callers = everybody
 as $$
 declare
   v_seen json;
@@ -159,6 +149,7 @@ create function millrace_evidence.progress_of(
   p_rows jsonb, p_client uuid, p_seen jsonb, p_role text
 ) returns json
 security definer
+set millrace.callers = everybody
 as $$
 declare
   v_topic text;
@@ -200,6 +191,7 @@ $$;
 -- Answers {topic, rows: [{pipeline, key, version, progress, expected_end}]}, without the rows whose
 -- version is the same. progress and version are null where there is no row that the caller may see.
 create function public.millrace_progress(p_rows jsonb, p_client uuid default null) returns json
+set millrace.callers = everybody
 begin atomic
   select millrace_evidence.progress_of(p_rows, p_client, coalesce((
     select json_object_agg(t.pipeline, s.seen)::jsonb
@@ -208,13 +200,3 @@ begin atomic
       t.target, t.key, t.key_type, t.keys) s(seen)
     where s.seen is not null), '{}'), current_user::text);
 end;
-revoke all on function public.millrace_progress(jsonb, uuid),
-  millrace_evidence.watched_tables(jsonb),
-  millrace_evidence.visible_rows(text, text, text, text[]),
-  millrace_evidence.progress_of(jsonb, uuid, jsonb, text)
-  from public;
-grant execute on function public.millrace_progress(jsonb, uuid),
-  millrace_evidence.watched_tables(jsonb),
-  millrace_evidence.visible_rows(text, text, text, text[]),
-  millrace_evidence.progress_of(jsonb, uuid, jsonb, text)
-  to anon, authenticated, service_role;
