@@ -30,8 +30,7 @@ if v_batch.result_limit_bytes is not null then
       || array_to_string(v_batch.attempt_ids, c_accepted || ',{"attempt":') || c_accepted || ']';
     uniform := true;
     return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
+  exception when anything then
     if millrace.error_kind(sqlstate, v_context) = 'fatal' then
       raise;
     end if;
@@ -350,9 +349,8 @@ for v_try in 1 .. case when v_single then 3 else 1 end loop
     items := v_done.items;
     ready := v_done.ready;
     return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics
-      v_context = pg_exception_context, v_why = message_text, v_hint = pg_exception_hint;
+  exception when anything then
+    get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
     v_kind := millrace.error_kind(sqlstate, v_context);
     if v_kind = 'fatal' then
       raise;

@@ -10,8 +10,8 @@ declare
   v_item json;
   v_why text;
   v_kept jsonb;
-begin
-  return p_item::jsonb;
+
+return p_item::jsonb;
 exception when others then
   v_why := sqlerrm;
   v_item := regexp_replace(p_item::text,
@@ -32,7 +32,6 @@ exception when others then
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
-end
 $$;
 
 -- Finds the fault of a malformed report; null without one. p_key as in parse_items().

@@ -36,19 +36,16 @@ set lock_timeout = '200ms'
 as $$
 declare
   v_context text;
-begin
-  return millrace.project_entities(
-    p_stage.pipeline_id, p_how, p_stage.name, p_changes, p_entity_ids, null);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
-        'A claim could not be shown on its entities: ' || sqlerrm,
-        jsonb_build_object('stage', p_stage.name)) then
-      raise;
-    end if;
-    return false;
-end
+
+return millrace.project_entities(
+  p_stage.pipeline_id, p_how, p_stage.name, p_changes, p_entity_ids, null);
+exception when anything then
+  if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
+      'A claim could not be shown on its entities: ' || sqlerrm,
+      jsonb_build_object('stage', p_stage.name)) then
+    raise;
+  end if;
+  return false;
 $$;
 
 -- Shows a stage in one state on the entities of runs, since p_at where it has a time.

@@ -74,15 +74,13 @@ begin
       select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
   end case;
   more := coalesce(more, done >= c_most);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        format('The sweep failed at %s: %s', name, sqlerrm)) then
-      raise;
-    end if;
-    done := 0;
-    more := false;
+exception when anything then
+  if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+      format('The sweep failed at %s: %s', name, sqlerrm)) then
+    raise;
+  end if;
+  done := 0;
+  more := false;
 end;
 $$;
 

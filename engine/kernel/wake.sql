@@ -108,35 +108,33 @@ declare
   v_url text;
   v_headers jsonb;
   v_request bigint;
-begin
-  -- Not as initial values, whose errors would escape the handler.
-  v_url := millrace.setting('project_url');
-  v_headers := millrace.wake_headers();
-  if v_url is null or v_headers is null then
-    perform millrace.report('error', 'doorbell_not_configured',
-      'The doorbell cannot wake: project_url or wake_secret is not set',
-      '{"hint": "npx millrace connect writes both"}');
-    return false;
+
+-- Not as initial values, whose errors would escape the handler.
+v_url := millrace.setting('project_url');
+v_headers := millrace.wake_headers();
+if v_url is null or v_headers is null then
+  perform millrace.report('error', 'doorbell_not_configured',
+    'The doorbell cannot wake: project_url or wake_secret is not set',
+    '{"hint": "npx millrace connect writes both"}');
+  return false;
+end if;
+v_request := net.http_post(
+  url := coalesce(p_url, rtrim(v_url, '/') || '/functions/v1/' || p_function),
+  body := p_body,
+  headers := v_headers || '{"Content-Type": "application/json"}' || (
+    select jsonb_build_object('x-millrace-level', e.level::text,
+      'x-millrace-contracts', array_to_string(e.contracts, ','))
+    from millrace.engine() e),
+  timeout_milliseconds := 5000);
+insert into millrace.posts (request_id, function_name) values (v_request, p_function);
+return true;
+exception when others then
+  if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
+      'The doorbell could not wake: ' || sqlerrm,
+      jsonb_build_object('function', p_function, 'project_url', v_url)) then
+    raise;
   end if;
-  v_request := net.http_post(
-    url := coalesce(p_url, rtrim(v_url, '/') || '/functions/v1/' || p_function),
-    body := p_body,
-    headers := v_headers || '{"Content-Type": "application/json"}' || (
-      select jsonb_build_object('x-millrace-level', e.level::text,
-        'x-millrace-contracts', array_to_string(e.contracts, ','))
-      from millrace.engine() e),
-    timeout_milliseconds := 5000);
-  insert into millrace.posts (request_id, function_name) values (v_request, p_function);
-  return true;
-exception
-  when others then
-    if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
-        'The doorbell could not wake: ' || sqlerrm,
-        jsonb_build_object('function', p_function, 'project_url', v_url)) then
-      raise;
-    end if;
-    return false;
-end
+  return false;
 $$;
 
 -- Returns the headers of a wake-up, with wake_secret or else secret_key; null without either.

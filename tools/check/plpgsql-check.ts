@@ -54,6 +54,7 @@ const sanitized: Record<string, string> = {
   input_fault: 'The text is a literal by %L, the type one that the engine names or reads from the catalog.',
   lock_definition: 'The mode is one of two words that define() writes, the table a regclass.',
   lock_due: identifiers,
+  put_rows: 'define() names the table and the columns, the rows come by USING.',
   row_faults: `${identifiers} The pipeline's name and the key's type are literals by %L.`,
   show_due: identifiers,
   start_due_runs: identifiers,

@@ -27,9 +27,9 @@ const mostPlaces = 5;
 const comparedWithCall =
   /\b[a-z]\.\w+\)*\s+(?:[<>]=?|<>|=|@>|<@|&&|between)\s+(?:any \()?((?:millrace|public)\.\w+)\(([^()]*)/g;
 const searchPath = 'pg_catalog, pg_temp';
-const isBareBlock = /^as (\$\w*\$)\nbegin\n(?![\s\S]*^exception$)[\s\S]*\nend\n\1/m;
-/** A block after declarations. Within a text of more lines the margin may be a part of the text. */
-const isDeclaringBlock = /^as (\$\w*\$)\ndeclare\n(?: .*\n)+begin\n(?:(?: {2}.*)?\n)+end\n\1/m;
+/** A block of its own around statements. Within a text of more lines the margin may be a part of the text. */
+const isBlock =
+  /^as (\$\w*\$)\n(?:declare\n(?: .*\n)+)?begin\n(?:(?: {2}.*)?\n)+(?:(?:--.*\n)*exception.*\n(?: .*\n)+)?end\n\1/m;
 const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
 /** The SQL of which the build completes the functions' headers. */
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
@@ -171,8 +171,7 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
     if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
     if (isIndented.test(text)) faults.push(`${name} indents a body that declares nothing, which the build does`);
-    if (isBareBlock.test(text) || isDeclaringBlock.test(text))
-      faults.push(`${name} says begin and end, which the build does`);
+    if (isBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
     if (/ returns trigger\nsecurity definer$/m.test(text)) faults.push(`${name} says its rights, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);

@@ -114,9 +114,24 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
+/** The fields that an operator's question may have, `set millrace.reads = '{"pipeline": "name"}'`. */
+const reads = /\nset millrace\.reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)/;
+
+/** A handler of all errors, of cancelled statements too, which `others` leaves out. The context says who raised one. */
+const anything = /^( *)exception when anything then$/gm;
+
 /** Indents the statements of a body, and puts those in plpgsql between `begin` and `end`. */
 function withBlock(statement: Statement): Statement {
-  const { text } = statement;
+  const text = statement.text
+    .replaceAll(
+      anything,
+      '$1exception when query_canceled or assert_failure or others then\n' +
+        '$1  get stacked diagnostics v_context = pg_exception_context;',
+    )
+    .replace(reads, (_, fields: string, header: string, declare: string) => {
+      const caller = `declare\n  v_caller millrace.caller := millrace.enter(p_query, ${fields});\n`;
+      return `${header}${caller}${declare ? '' : '\n'}`;
+    });
   if (declaring.test(text)) {
     const whole = text.replace(
       declaring,
@@ -125,7 +140,7 @@ function withBlock(statement: Statement): Statement {
     return { ...statement, text: whole };
   }
   const [, written] = blockless.exec(text) ?? [];
-  if (written === undefined) return statement;
+  if (written === undefined) return { ...statement, text };
   const body = written.startsWith(' ') ? written : indented(written);
   const block = query.test(written) ? body : `begin\n${body}\nend`;
   // With the ends of the lines around it: a hook in which no module has a part has an empty body.

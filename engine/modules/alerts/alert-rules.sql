@@ -44,16 +44,16 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Keeps the bounds and the rules of a definition, and deletes rules that it no longer has. A
--- changed rule stays the same row, since the sweep may be writing states of it.
+-- Keeps the rules of a definition, and deletes rules that it no longer has. A changed rule stays
+-- the same row, since the sweep may be writing states of it.
 create function millrace.save_alerts(p_definition jsonb)
 as $$
 delete from millrace.alert_rules r
 where r.pipeline = p_definition ->> 'pipeline' and r.source = 'definition'
   and (p_definition -> 'rules' @> jsonb_build_array(
     jsonb_build_object('name', r.name))) is not true;
-perform millrace.put_rows('millrace.alert_rules', 'pipeline, name', 'kind, stage, above, span, hold, '
-  'recover, least, channels, playbook, enabled, source', p_definition -> 'rules');
+perform millrace.put_rows('millrace.alert_rules', 'pipeline, name', 'kind, stage, above, span, '
+  'hold, recover, least, channels, playbook, enabled, source', p_definition -> 'rules');
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.

@@ -171,8 +171,7 @@ for v_try in 1 .. 2 loop
     wake := millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
     perform set_config('millrace.projection_off', '', true);
     return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
+  exception when anything then
     if not millrace.report_caught(sqlstate, v_context, 'threshold_failed',
         'A stage that awaited a threshold could not begin: ' || sqlerrm,
         jsonb_build_object('run', p_fan_out.run_id)) then

@@ -53,13 +53,10 @@ $$;
 create function millrace.hold_parent(p_run_id bigint) returns boolean
 set lock_timeout = '200ms'
 as $$
-begin
-  perform millrace.hold_runs(array[p_run_id]);
-  return true;
-exception
-  when lock_not_available then
-    return false;
-end
+perform millrace.hold_runs(array[p_run_id]);
+return true;
+exception when lock_not_available then
+  return false;
 $$;
 
 -- Begins the children of the items whose rows can be had, in the open fan-out of a map attempt.

@@ -151,10 +151,11 @@ update millrace.pipelines p
 set enabled = (p_definition ->> 'enabled')::boolean
 where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
 perform millrace.forget_groups(v_pipeline_id, p_definition);
-perform millrace.put_rows('millrace.stages', 'pipeline_id, name', 'kind, function_name, batch_size, '
-  'max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, result_limit_bytes, '
-  'on_failure, child, fan_in, decision, agent, limits, has_groups, sla, concurrency, when_spent, '
-  'shows, host', json_agg(s || jsonb_build_object('pipeline_id', v_pipeline_id))::jsonb)
+perform millrace.put_rows('millrace.stages', 'pipeline_id, name', 'kind, function_name, '
+  'batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, '
+  'result_limit_bytes, on_failure, child, fan_in, decision, agent, limits, has_groups, sla, '
+  'concurrency, when_spent, shows, host',
+  json_agg(s || jsonb_build_object('pipeline_id', v_pipeline_id))::jsonb)
 from jsonb_array_elements(p_definition -> 'stages') s;
 update millrace.stages t
 set enabled = s.enabled
@@ -186,7 +187,13 @@ set (has_ends, has_conditional_followers) = (
   where vs.stage_id = t.id)
 where t.pipeline_id = v_pipeline_id;
 perform millrace.save_quota(v_pipeline_id, p_definition);
-perform millrace.save_due(v_pipeline_id, p_definition);
+-- The lap of due rows begins anew: its key may be none of another table.
+insert into millrace.due_progress (pipeline_id)
+select p.id
+from millrace.pipelines p
+where p.id = v_pipeline_id and p.due_column is not null
+on conflict on constraint due_progress_pkey do update
+set (lap_at, lap_key) = (null, null);
 -- A stage that no worker takes anything of any more.
 perform millrace.finish_bypass(s)
 from millrace.stages s

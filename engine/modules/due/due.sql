@@ -1,17 +1,6 @@
 -- Due: a row whose column is past gets a run, unless it has a live one. While nobody moves the
 -- column on, it gets its next run a minute after the last began.
 
--- Keeps the column by which runs of a pipeline are due. The lap begins anew: its key may be none of
--- another table.
-create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
-as $$
-insert into millrace.due_progress (pipeline_id)
-select p_pipeline_id
-where p_definition #>> '{entity,due}' is not null
-on conflict on constraint due_progress_pkey do update
-set (lap_at, lap_key) = (null, null);
-$$;
-
 -- Starts up to so many due runs of a pipeline; returns how many. It looks at the next few thousand
 -- rows that are past due, round and round, and holds its progress, so that no other sweep does.
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int

@@ -115,8 +115,7 @@ loop
     v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
     perform millrace.wake(v_set.ready);
     v_passed := v_passed + v_set.passed;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
+  exception when anything then
     if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
         'Gate %s could not be passed: %s', v_gate.name, sqlerrm)) then
       raise;

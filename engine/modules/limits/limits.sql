@@ -20,36 +20,34 @@ set lock_timeout = '800ms'
 as $$
 declare
   v_stage millrace.stages;
-begin
-  if not millrace.lock_limit(-p_stage_id, p_may_wait) then
-    return null;
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  -- "offset 0" keeps each lock behind the order.
-  if v_stage.limits ? 'shared' and exists (
-      select from (
-        select l.id
-        from millrace.limited_stages m
-        join millrace.limits l on l.id = m.limit_id and l.name is not null
-        where m.stage_id = p_stage_id
-        order by l.id
-        offset 0) o
-      where not millrace.lock_limit(o.id, p_may_wait))
-    or v_stage.limits ? 'back_pressure' and exists (
-      select from (
-        select b.later_id
-        from millrace.back_pressures b
-        where b.stage_id = p_stage_id
-        order by b.later_id
-        offset 0) o
-      where not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), o.later_id)) then
-    return null;
-  end if;
-  return v_stage;
-exception
-  when lock_not_available then
-    return null;
-end
+
+if not millrace.lock_limit(-p_stage_id, p_may_wait) then
+  return null;
+end if;
+select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+-- "offset 0" keeps each lock behind the order.
+if v_stage.limits ? 'shared' and exists (
+    select from (
+      select l.id
+      from millrace.limited_stages m
+      join millrace.limits l on l.id = m.limit_id and l.name is not null
+      where m.stage_id = p_stage_id
+      order by l.id
+      offset 0) o
+    where not millrace.lock_limit(o.id, p_may_wait))
+  or v_stage.limits ? 'back_pressure' and exists (
+    select from (
+      select b.later_id
+      from millrace.back_pressures b
+      where b.stage_id = p_stage_id
+      order by b.later_id
+      offset 0) o
+    where not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), o.later_id)) then
+  return null;
+end if;
+return v_stage;
+exception when lock_not_available then
+  return null;
 $$;
 
 -- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and

@@ -2,10 +2,8 @@
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{}'
 as $$
-declare
-  v_caller millrace.caller := millrace.enter(p_query, '{}');
-
 return jsonb_build_object(
   'limits', array(
     select to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(

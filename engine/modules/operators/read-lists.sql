@@ -89,10 +89,8 @@ $$;
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"quiet": "boolean"}'
 as $$
-declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"quiet": "boolean"}');
-
 return jsonb_build_object(
   'now', v_now,
   'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
@@ -127,9 +125,9 @@ $$;
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
 
 return jsonb_build_object(
@@ -160,10 +158,10 @@ $$;
 create function public.millrace_series(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name", "stage": "name",
+  "from": "time", "to": "time", "step_seconds": "seconds"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "stage": "name",
-    "from": "time", "to": "time", "step_seconds": "seconds"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
@@ -187,10 +185,8 @@ $$;
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name"}'
 as $$
-declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
-
 return jsonb_build_object('groups', array(
   select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
   from millrace.dead_letter_counts c
@@ -221,10 +217,9 @@ $$;
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query,
-    '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}');
   v_found record;
 
 v_found := millrace.find_entries(v_caller, 'millrace.alerts',
@@ -241,11 +236,11 @@ $$;
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name", "run": "id",
+  "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
+  "cursor": "cursor", "limit": "size"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "run": "id",
-    "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
-    "cursor": "cursor", "limit": "size"}');
   v_found record;
 
 v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and ', 'true',

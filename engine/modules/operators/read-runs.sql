@@ -102,9 +102,9 @@ $$;
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
+set millrace.reads = '{"run": "id"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"run": "id"}');
   v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
 
 return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
@@ -193,9 +193,9 @@ $$;
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
+set millrace.reads = '{"attempt": "id"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"attempt": "id"}');
   v_attempt millrace.attempts;
 
 select a.* into v_attempt

@@ -2,10 +2,8 @@
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
+set millrace.reads = '{"pipeline": "name"}'
 as $$
-declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
-
 if p_query ? 'pipeline' then
   return jsonb_build_object('versions', array(
     select jsonb_build_object('version', v.number, 'since', v.created_at, 'graph', v.graph)

@@ -4,9 +4,9 @@
 create function public.millrace_status(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
+set millrace.reads = '{"pipeline": "name", "value": "text"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "value": "text"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_found jsonb;
 

@@ -26,28 +26,27 @@ stable
 as $$
 declare
   v_label text;
-begin
-  if p_pipeline.label_column is not null then
-    execute format('select e.%I::text from %s e where e.%I = $1::%s', p_pipeline.label_column,
-      p_pipeline.entity_table, p_pipeline.entity_key, millrace.key_type(p_pipeline))
-    into v_label
-    using p_entity_id;
-  end if;
-  -- Blanks name nothing: the row's key does.
-  return case when v_label ~ '\S' then v_label end;
+
+if p_pipeline.label_column is not null then
+  execute format('select e.%I::text from %s e where e.%I = $1::%s', p_pipeline.label_column,
+    p_pipeline.entity_table, p_pipeline.entity_key, millrace.key_type(p_pipeline))
+  into v_label
+  using p_entity_id;
+end if;
+-- Blanks name nothing: the row's key does.
+return case when v_label ~ '\S' then v_label end;
 -- A column or a table that is gone is doctor()'s to name.
 exception when undefined_column or undefined_table or data_exception then
   return null;
-end
 $$;
 
 -- Runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key or its label.
 create function public.millrace_search(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
+set millrace.reads = '{"pipeline": "name", "text": "key"}'
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "text": "key"}');
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');
   v_trace uuid := case when millrace.input_fault(v_text, 'uuid') is null then v_text end;

@@ -33,14 +33,11 @@ create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
 as $$
-begin
-  return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
-exception
-  when data_exception then
-    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002',
-        hint = format('Give values of the column %s.', p_pipeline.entity_key);
-end
+return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
+exception when data_exception then
+  raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+    using errcode = 'MR002',
+      hint = format('Give values of the column %s.', p_pipeline.entity_key);
 $$;
 
 -- Names the pipelines that there are.

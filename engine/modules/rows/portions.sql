@@ -22,8 +22,7 @@ begin
   execute p_work into done using p_keys;
   done := coalesce(done, 0);
   return;
-exception when query_canceled or assert_failure or others then
-  get stacked diagnostics v_context = pg_exception_context;
+exception when anything then
   v_kind := millrace.error_kind(sqlstate, v_context);
   if v_kind = 'fatal' then
     raise;

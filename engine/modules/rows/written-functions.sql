@@ -31,9 +31,8 @@ $$;
 -- p_columns: the other columns to write.
 create function millrace.put_rows(p_table text, p_key text, p_columns text, p_rows jsonb)
 as $$
-execute format('insert into %1$s (%2$s, %3$s) select %2$s, %3$s '
-  'from jsonb_populate_recordset(null::%1$s, $1) '
-  'on conflict (%2$s) do update set (%3$s) = (excluded.%4$s)',
+execute format('insert into %1$s (%2$s, %3$s) select %2$s, %3$s from jsonb_populate_recordset('
+  'null::%1$s, $1) on conflict (%2$s) do update set (%3$s) = (excluded.%4$s)',
   p_table, p_key, p_columns, replace(p_columns, ', ', ', excluded.'))
 using p_rows;
 $$;

@@ -89,7 +89,11 @@ from millrace.schedules j
 left join cron.job c on c.jobname = j.name
 where c.command is distinct from j.command;
 if 'policy millrace_progress' = any (v_missing) then
-  perform millrace.open_topics();
+  -- Clients may join the topics that begin with their token's user. Realtime asks the policy at
+  -- each join and for each new token.
+  create policy millrace_progress on realtime.messages for select to anon, authenticated
+  using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',
+    nullif((select current_setting('request.jwt.claims', true)), '')::json ->> 'sub', ':'))));
 end if;
 return v_missing;
 $$;

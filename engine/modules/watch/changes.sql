@@ -8,41 +8,40 @@ declare
   v_gap interval := greatest(
     (select count(*) from millrace.watches) * interval '10 ms', interval '200 ms');
   v_due record;
-begin
-  for v_due in
-    with due as materialized (
-      select w.*
-      from unnest(p_entity_ids) e(id)
-      -- by key
-      cross join lateral (
-        select o.ctid, o.topic, o.entity_id
-        from millrace.watches o
-        where o.pipeline_id = p_pipeline_id and o.entity_id = e.id
-          and o.until > v_now and o.sent_at <= v_now - v_gap
-        offset 0) w
-    ), sent as (
-      update millrace.watches w
-      set sent_at = v_now
-      -- Skips a lease that its client renews, so that no transition waits: the message goes anyway.
-      where w.ctid = any (array(
-        select o.ctid
-        from millrace.watches o
-        where o.ctid = any (array(select d.ctid from due d))
-        for update skip locked))
-    )
-    select d.topic, json_agg(d.entity_id) as keys
-    from due d
-    group by d.topic
-  loop
-    perform realtime.send(jsonb_build_object('pipeline', p.name, 'keys', v_due.keys),
-      'progress', v_due.topic, true)
-    from millrace.pipelines p
-    where p.id = p_pipeline_id;
-  end loop;
+
+for v_due in
+  with due as materialized (
+    select w.*
+    from unnest(p_entity_ids) e(id)
+    -- by key
+    cross join lateral (
+      select o.ctid, o.topic, o.entity_id
+      from millrace.watches o
+      where o.pipeline_id = p_pipeline_id and o.entity_id = e.id
+        and o.until > v_now and o.sent_at <= v_now - v_gap
+      offset 0) w
+  ), sent as (
+    update millrace.watches w
+    set sent_at = v_now
+    -- Skips a lease that its client renews, so that no transition waits: the message goes anyway.
+    where w.ctid = any (array(
+      select o.ctid
+      from millrace.watches o
+      where o.ctid = any (array(select d.ctid from due d))
+      for update skip locked))
+  )
+  select d.topic, json_agg(d.entity_id) as keys
+  from due d
+  group by d.topic
+loop
+  perform realtime.send(jsonb_build_object('pipeline', p.name, 'keys', v_due.keys),
+    'progress', v_due.topic, true)
+  from millrace.pipelines p
+  where p.id = p_pipeline_id;
+end loop;
 exception when others then
   -- A change must not fail for the sake of a message: clients poll.
   raise warning 'progress is not sent: %', sqlerrm;
-end
 $$;
 
 -- Watches rows for a minute on a topic, the last 500 that its client has named.
@@ -67,13 +66,4 @@ where w.ctid = any (array(
   where o.topic = p_topic
   order by o.until desc
   offset 500));
-$$;
-
--- Lets clients join the topics that begin with their token's user. Realtime asks the policy at each
--- join and for each new token.
-create function millrace.open_topics()
-as $$
-create policy millrace_progress on realtime.messages for select to anon, authenticated
-using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',
-  nullif((select current_setting('request.jwt.claims', true)), '')::json ->> 'sub', ':'))));
 $$;
