@@ -33,7 +33,7 @@ const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--need
                  [--external | --model | --manual] [--dry-run]
   Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
   with its handler, its pinned deno.json, its section of the configuration and a test that passes.
-  --table T         the table whose rows go through it (default: public.PIPELINE)
+  --table T         the table whose rows go through it, of public where no schema is named (default: public.PIPELINE)
   --key K           its key (default: id)
   --needs A,B       the stages whose results each of these gets, '' for none (default: the one before it)
   --when CONDITION  a jsonpath over the row and these results, without which a row skips the stages, such as
@@ -61,7 +61,8 @@ export const add = defineCommand({
     const [work = 'own', other] = (['external', 'model', 'manual'] as const).filter((kind) => values[kind]);
     if (other) throw new CommandError(`Say --${work} or --${other}, not both.`, 2);
     const project = findProject(values.workdir);
-    const { table, key, when } = values;
+    const { key, when } = values;
+    const table = values.table && !values.table.includes('.') ? `public.${values.table}` : values.table;
     const changes = await addChanges(project, {
       pipeline,
       stages,

@@ -71,10 +71,10 @@ export function headLines({ overview }: Pick<Summary, 'overview'>, mostLines = N
   const { ok, faults, more, dead_last_day } = well;
   const { at, is } = sweepOf(overview, Date.parse(overview.now));
   const swept = at
-    ? `its sweep ran ${age(Date.parse(overview.now) - Date.parse(at))} ago`
+    ? `the sweep ran ${age(Date.parse(overview.now) - Date.parse(at))} ago`
     : is === 'due'
-      ? 'its first sweep is due within ten seconds'
-      : 'its sweep never ran';
+      ? 'the first sweep is due within ten seconds'
+      : 'the sweep never ran';
   const quiet = sayQuietAlerts(well);
   const stands = [swept, dead_last_day !== '0' && `${dead_last_day} died in the last day`, quiet]
     .filter(Boolean)

@@ -81,7 +81,7 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
           <State is="alert">{sum > 0 ? `Not well: ${many(sum, 'thing')} to see to` : 'Not well'}</State>
         )}{' '}
         <span class="hint">
-          {at ? 'the sweep ran ' : is === 'due' ? 'its first sweep is due within ten seconds' : 'the sweep never ran'}
+          {at ? 'the sweep ran ' : is === 'due' ? 'the first sweep is due within ten seconds' : 'the sweep never ran'}
           {at && <Ago at={at} />}
         </span>{' '}
         {dead_last_day !== '0' && (

@@ -263,9 +263,11 @@ test('a stage is added behind the stages that are named, under a condition, or f
     'Nothing to do: all of it is there.\n',
   );
   // A pipeline of its own begins as the options say, too.
-  const one = ['checks', 'first', 'second', '--table', 'public.tickets', '--needs', ''];
+  const one = ['checks', 'first', 'second', '--table', 'tickets', '--needs', ''];
   expect((await here('add', ...one, ...at)).status).toBe(0);
-  expect(fs.readFileSync(path.join(place, 'supabase/functions/_pipelines/checks.ts'), 'utf8')).not.toContain('needs');
+  const checks = fs.readFileSync(path.join(place, 'supabase/functions/_pipelines/checks.ts'), 'utf8');
+  expect(checks).not.toContain('needs');
+  expect(checks, 'a table without a schema is of public').toContain("table: 'public.tickets'");
 });
 
 test('remove takes a stage away with its function, section and test, and whatever it cannot take it names', async () => {

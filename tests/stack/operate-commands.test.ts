@@ -694,7 +694,7 @@ test('status of a new project says what it lacks before the sweep has noted anyt
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout: expect.stringMatching(
-      /The engine is well: its first sweep is due .*; 1 open alert is silenced or no longer above its bound\./,
+      /The engine is well: the first sweep is due .*; 1 open alert is silenced or no longer above its bound\./,
     ),
   });
   expect(stdout).not.toContain('All is well');

@@ -733,7 +733,7 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
     installed_at: answer.now,
   }));
   await page.reload();
-  await page.getByText('its first sweep is due within ten seconds').waitFor();
+  await page.getByText('the first sweep is due within ten seconds').waitFor();
   await page.unroute('**/millrace_overview');
   const why = 'nobody takes it up: orders-price answered 503 14 s ago: the function did not start';
   const unattended = { why, remedy: 'look at its log', function_name: 'orders-price', since: '2026-11-02T09:00:00Z' };
