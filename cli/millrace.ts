@@ -20,6 +20,10 @@ const commands: Record<string, Entry> = {
     summary: 'stages out of a pipeline: definition, functions, tests, sections of the configuration',
     load: async () => (await import('./commands/remove.ts')).remove,
   },
+  rename: {
+    summary: 'a stage under another name, with its function, test and section of the configuration',
+    load: async () => (await import('./commands/rename.ts')).rename,
+  },
   sync: {
     summary: 'the migrations that definitions lack',
     load: async () => (await import('./commands/sync.ts')).sync,

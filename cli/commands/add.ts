@@ -94,16 +94,8 @@ const name = /^[a-z][a-z0-9_]{0,39}$/;
  */
 async function addChanges(project: Project, added: Added): Promise<Change[]> {
   requireRelease(project, 'add');
-  for (const given of [added.pipeline, ...added.stages]) {
-    if (!name.test(given)) {
-      throw new CommandError(
-        `${JSON.stringify(given)} cannot be a name: use lower-case letters, digits and _, a letter first.`,
-      );
-    }
-  }
-  // serveStage() and defineStage() are the runtime's.
-  const clash = added.stages.find((stage) => stage === 'serve' || stage === 'define');
-  if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
+  requireNames([added.pipeline]);
+  requireStageNames(added.stages);
   const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
   if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
   requireCondition(added);
@@ -141,6 +133,23 @@ function requireCondition({ when, stages: [stage] }: Added): void {
   );
 }
 
+function requireNames(names: string[]): void {
+  for (const given of names) {
+    if (name.test(given)) continue;
+    throw new CommandError(
+      `${JSON.stringify(given)} cannot be a name: use lower-case letters, digits and _, a letter first.`,
+    );
+  }
+}
+
+/** Throws a CommandError where a stage cannot have one of these names. */
+export function requireStageNames(stages: string[]): void {
+  requireNames(stages);
+  // serveStage() and defineStage() are the runtime's.
+  const clash = stages.find((stage) => stage === 'serve' || stage === 'define');
+  if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
+}
+
 /** A new pipeline as its definition gives it. */
 function newOptions(added: Added): PipelineInput {
   const { pipeline, stages, table = `public.${pipeline}`, key = 'id' } = added;
@@ -158,7 +167,7 @@ function newDefinition({ root }: Project, pipeline: string): { file: string; exp
 }
 
 /** Throws a CommandError where the migrations give the table a column that a stage would have; warns where they make no such table. */
-function requireFreeColumns(project: Project, table: string, stages: string[]): void {
+export function requireFreeColumns(project: Project, table: string, stages: string[]): void {
   const migrations = migrationTexts(project);
   const lacking = tableLacking(migrations, table);
   if (lacking) console.error(pc.yellow(lacking));

@@ -29,7 +29,7 @@ interface Given extends Added {
   exported: string;
 }
 
-const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+export const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Reserved words of TypeScript, then names that the templates below use. */
 const taken = new Set(

@@ -12,14 +12,16 @@ import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { lostRows, writeLostRows } from '../sync/lost-rows.ts';
 import { withoutOrphans } from '../sync/orphan-sections.ts';
-import { planSync, readTypes } from '../sync/sync-pipelines.ts';
+import type { Renamed } from '../sync/rename-stages.ts';
+import { type ColumnChanges, planSync, readTypes } from '../sync/sync-pipelines.ts';
 
 export const sync = defineCommand({
-  usage: `npx millrace sync [--check] [--columns] [--types=FILE] [--dry-run] [--remote[=REF]]
+  usage: `npx millrace sync [--check] [--columns] [--renamed PIPELINE.STAGE=NAME] [--types=FILE] [--dry-run] [--remote[=REF]]
   Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents, and
   takes sections that add wrote out of the configuration where their functions are gone.
   --check    writes nothing, and fails where a migration is missing
   --columns  has the migrations drop the seven columns of each stage that is gone, with what they show
+  --renamed PIPELINE.STAGE=NAME  has the migration rename the columns of a stage that has another name now; say it once for each
   --types=FILE  writes the stages, results and errors of all pipelines as types for @millrace/client, such as src/pipelines.ts
   --remote[=REF]  writes none: gives a database that has the schema without the engine's rows, such as a branch made in the
              dashboard, its settings, cron jobs and the definitions of the migrations. REF is a reference or branch`,
@@ -28,6 +30,7 @@ export const sync = defineCommand({
     ...remoteOption,
     check: { type: 'boolean', default: false },
     columns: { type: 'boolean', default: false },
+    renamed: { type: 'string', multiple: true, default: [] as string[] },
     types: { type: 'string' },
   },
   run: async ({ values }) => {
@@ -37,7 +40,11 @@ export const sync = defineCommand({
       throw new CommandError('No migration installs the engine: run `npx millrace init` first.');
     }
     if (values.remote !== undefined) return syncDatabase(project, values);
-    const planned = await missingMigrations(project, values.check, warnInYellow, values.columns);
+    const renamed = values.renamed.map(readRenamed);
+    const planned = await missingMigrations(project, values.check, warnInYellow, {
+      dropsColumns: values.columns,
+      renamed,
+    });
     const migrations = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
     const all = [...migrationTexts(project), ...planned.map(({ text }) => text)];
     const changes = [...migrations, ...(values.check ? [] : withoutOrphans(project, all))];
@@ -66,8 +73,23 @@ async function syncDatabase(
   return writeLostRows(project, lost, targetAt(url, project.root, values.remote));
 }
 
+/** Reads what `--renamed` says. Throws a CommandError. */
+function readRenamed(text: string): Renamed {
+  const [, pipeline = '', stage = '', name = ''] = /^(\w+)\.(\w+)=(\w+)$/.exec(text) ?? [];
+  if (name) return { pipeline, stage, name };
+  throw new CommandError(
+    `--renamed is ${JSON.stringify(text)}, but must be PIPELINE.STAGE=NAME, such as tickets.reply=answer.`,
+    2,
+  );
+}
+
 /** The migrations that the project's definitions lack. Each warning goes to `warn`. */
-export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow, columns = false) {
+export async function missingMigrations(
+  project: Project,
+  check: boolean,
+  warn = warnInYellow,
+  columns: ColumnChanges = {},
+) {
   if (!hasDefinitions(project)) {
     throw new CommandError('There is no supabase/functions/_pipelines: `npx millrace add PIPELINE STAGE` writes it.');
   }

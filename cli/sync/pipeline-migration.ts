@@ -22,12 +22,12 @@ export function functionsIn(migrations: string[]): string[] {
 /**
  * A migration that defines `pipeline`; stages that are new to it get their columns first. `defined` is what the migrations
  * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage, or the one that shows
- * them all. `columnsGone`: the stages whose columns it drops in the end.
+ * them all. `gone`: the stages whose columns it drops in the end. `renaming`: the statements with which it begins.
  */
 export function pipelineMigration(
   pipeline: CompiledPipeline,
   defined: Map<string, CompiledPipeline>,
-  columnsGone: string[] = [],
+  { gone = [], renaming = [] }: { gone?: string[]; renaming?: string[] } = {},
 ): string {
   const before = defined.get(pipeline.pipeline);
   const known = before?.stages.map((stage) => stage.name) ?? [];
@@ -38,19 +38,20 @@ export function pipelineMigration(
     `-- The pipeline ${pipeline.pipeline}, written from its definition in supabase/functions/_pipelines. Do not edit it: change it`,
     '-- there and sync again, which adds another migration.',
     '',
+    ...renaming,
     ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
     // A name may hold the tag that ends the text.
     `select millrace.define($pipeline$${compiledText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
     '',
-    ...columnsGone.map(
+    ...gone.map(
       (stage) =>
         `alter table ${pipeline.entity.table} ${columnsOf(stage)
           .map((column) => `drop column if exists ${column}`)
           .join(', ')};\n`,
     ),
     // The functions that define() has just written still show the former stages.
-    ...(columnsGone.length > 0 ? [`select millrace.attach('${pipeline.pipeline}');`, ''] : []),
+    ...(gone.length > 0 ? [`select millrace.attach('${pipeline.pipeline}');`, ''] : []),
   ].join('\n');
 }
 

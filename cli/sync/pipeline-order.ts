@@ -75,7 +75,7 @@ export function droppedStages(
         const left = [code, columns].filter(Boolean).join(', and ');
         return (
           `Pipeline ${pipeline} has no stage ${name} any more, and its migration is refused while live runs need it. ` +
-          `${left ? `What stays is ${left}. ` : ''}A stage under another name is a new one.`
+          `${left ? `What stays is ${left}. ` : ''}Where it has another name now, say --renamed ${pipeline}.${name}=NAME.`
         );
       });
   });

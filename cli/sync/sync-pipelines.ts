@@ -22,6 +22,7 @@ import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migra
 import { childrenFirst, droppedFaults, droppedStages, keptPipelines, referenceFaults } from './pipeline-order.ts';
 import { pipelineTypes } from './pipeline-types.ts';
 import { type Definitions, readDefinitions } from './read-definitions.ts';
+import { type Renamed, renameFaults, renamingSql, withRenamed } from './rename-stages.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told, who runs this by `command`. */
@@ -107,8 +108,13 @@ interface Missing {
 }
 
 /** The migrations that are missing, in their order: limits before the stages that name them, and dropped after those. */
-function missingMigrations({ pipelines, limits }: Project, texts: string[], dropsColumns: boolean): Missing[] {
+function missingMigrations(
+  { pipelines, limits }: Project,
+  texts: string[],
+  { dropsColumns = false, renamed = [] }: ColumnChanges,
+): Missing[] {
   const defined = definitionsIn(texts);
+  const underNewNames = new Map([...defined].map(([name, before]) => [name, withRenamed(before, renamed)]));
   const changed = childrenFirst(pipelines).filter((pipeline) => {
     const before = defined.get(pipeline.pipeline);
     return !before || compiledText(before) !== compiledText(pipeline);
@@ -121,7 +127,10 @@ function missingMigrations({ pipelines, limits }: Project, texts: string[], drop
     ...changed.map((pipeline) => ({
       file: `pipeline_${pipeline.pipeline}`,
       defines: pipeline.pipeline,
-      text: pipelineMigration(pipeline, defined, dropsColumns ? columnsGone(pipeline, pipelines, defined) : []),
+      text: pipelineMigration(pipeline, underNewNames, {
+        gone: dropsColumns ? columnsGone(pipeline, pipelines, underNewNames) : [],
+        renaming: renamingSql(pipeline, renamed),
+      }),
     })),
     ...(drop ? [{ file: 'dropped_limits', defines: 'the shared limits', text: drop }] : []),
   ];
@@ -146,15 +155,21 @@ interface Planned {
   text: string;
 }
 
+/** The changes that migrations make to columns of stages, besides adding those of new ones. */
+export interface ColumnChanges {
+  /** Whether those of stages that are gone go too. */
+  dropsColumns?: boolean;
+  renamed?: Renamed[];
+}
+
 /**
- * The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. `dropsColumns`: whether those of
- * stages that are gone go too. Throws what is amiss and the remedy.
+ * The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. Throws what is amiss and the remedy.
  */
 export async function planSync(
   supabaseFolder: string,
   check: boolean,
   logger: Logger,
-  dropsColumns = false,
+  columns: ColumnChanges = {},
 ): Promise<Planned[]> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
   const functionsFolder = path.join(supabaseFolder, 'functions');
@@ -172,8 +187,10 @@ export async function planSync(
   const all = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
   const texts = sinceUninstall(all);
   const defined = definitionsIn(texts);
+  const { renamed = [], dropsColumns = false } = columns;
+  faults.push(...renameFaults(renamed, pipelines, defined));
   faults.push(...droppedFaults(pipelines, defined), ...limitsInUse(pipelines, limits, defined, limitsIn(texts)));
-  const missing = missingMigrations(project, texts, dropsColumns);
+  const missing = missingMigrations(project, texts, columns);
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
     faults.push(
@@ -182,6 +199,7 @@ export async function planSync(
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
+  const underNewNames = new Map([...defined].map(([name, before]) => [name, withRenamed(before, renamed)]));
   const tables = new Set(pipelines.map(({ entity }) => entity.table));
   // Tables and grants are the user's own: an uninstall leaves them.
   const lacking = [...tables].flatMap((table) => tableLacking(all, table) ?? []);
@@ -189,7 +207,7 @@ export async function planSync(
     ...lacking,
     ...grantFaults(pipelines, all),
     ...keptPipelines(pipelines, defined),
-    ...droppedStages(pipelines, defined, (name) => fs.existsSync(path.join(functionsFolder, name)), dropsColumns),
+    ...droppedStages(pipelines, underNewNames, (name) => fs.existsSync(path.join(functionsFolder, name)), dropsColumns),
   ];
   for (const warning of warnings) logger.warn(warning);
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];

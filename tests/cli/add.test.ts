@@ -340,6 +340,57 @@ test('remove deletes no code that somebody wrote and no commit has, unless it is
   expect((await here('remove', 'tickets', 'reply', '--force', ...at)).status).toBe(0);
 });
 
+test('rename gives a stage another name in all that add wrote, says what is left, and sync renames its columns', async () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  const lines = [
+    'init',
+    'add tickets triage reply',
+    'add tickets grade --needs reply --when $.needs.reply.done==true',
+    'sync',
+  ];
+  for (const line of lines) expect((await here(...line.split(' '), ...at)).status, line).toBe(0);
+  const handler = 'supabase/functions/tickets-grade/handler.ts';
+  fs.appendFileSync(path.join(place, handler), '// Reads needs.reply.\n');
+  const refused: [string, string][] = [
+    ['rename tickets reply', 'Name a pipeline, its stage and the new name.'],
+    ['rename calls hear listen', 'There is no pipeline calls in supabase/functions/_pipelines'],
+    ['rename tickets close end', 'Pipeline tickets has no stage close: it has triage, reply, grade.'],
+    ['rename tickets reply grade', 'Pipeline tickets has a stage grade already'],
+    ['rename tickets reply Answer', '"Answer" cannot be a name'],
+    ['sync --renamed tickets.reply=answer', 'or `npx millrace rename tickets reply answer` first'],
+    ['sync --renamed reply', '--renamed is "reply", but must be PIPELINE.STAGE=NAME'],
+  ];
+  const before = filesOf(place);
+  for (const [line, answer] of refused) expect((await here(...line.split(' '), ...at)).stderr).toContain(answer);
+  expect(filesOf(place)).toEqual(before);
+
+  const { status, stderr, stdout } = await here('rename', 'tickets', 'reply', 'answer', ...at);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toContain(
+    `Next: write needs.answer for needs.reply in ${handler}; npx millrace sync --renamed tickets.reply=answer. Once it is deployed, ` +
+      'npx supabase functions delete tickets-reply takes the former function away.',
+  );
+  const after = filesOf(place);
+  expect(Object.keys(after).filter((name) => name.includes('reply'))).toEqual([]);
+  for (const [name, text] of Object.entries(after))
+    if (!name.startsWith('supabase/migrations') && name !== handler)
+      expect(text, name).not.toMatch(/\breply(?!\w)|replyRow|replyStage/);
+  expect(after['supabase/functions/_pipelines/tickets.ts']).toContain(
+    "grade: { kind: 'function', function: 'tickets-grade', needs: ['answer'], when: '$.needs.answer.done==true' },",
+  );
+  expect((await here('sync', '--renamed', 'tickets.reply=answer', ...at)).stderr).not.toContain(
+    'has no stage reply any more',
+  );
+  const [, migration = ''] =
+    Object.entries(filesOf(place))
+      .filter(([name]) => name.endsWith('_pipeline_tickets.sql'))
+      .at(-1) ?? [];
+  expect(migration).toContain('alter table public.tickets rename column reply_retry_count to answer_retry_count;');
+  expect(migration).not.toContain('add_columns');
+  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+});
+
 test('a section whose function is gone is named by check, and taken away by sync and remove where add wrote it', async () => {
   const other = '[functions.other]\nverify_jwt = false\n';
   const place = folderWith({

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { columnsOf } from '../../cli/project/stage-columns.ts';
 import { definitionsIn, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
+import { renamingSql, withRenamed } from '../../cli/sync/rename-stages.ts';
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { compiled } from '../support/definitions.ts';
@@ -84,7 +85,7 @@ it('grants the statuses of stages that come later, and takes them from a role th
 it('drops the columns of a stage that is gone where that is asked, and leaves a pipeline that works', async () => {
   await sync(receipts('whole', ['everything', 'late']));
   const now = receipts('whole', ['everything']);
-  await client.query(pipelineMigration(now, defined, ['late']));
+  await client.query(pipelineMigration(now, defined, { gone: ['late'] }));
   const columns = async () => {
     const { rows } = await client.query<{ name: string }>(
       `select a.attname as name from pg_attribute a
@@ -134,4 +135,45 @@ it('defines a table, and grants a column, whose names hold what ends a text', as
     [table, column],
   );
   expect(rows).toEqual([{ granted: true, injected: null }]);
+});
+
+it('renames the columns of a stage with what they show once no run is live, and leaves a pipeline that works', async () => {
+  await sync(receipts('whole', ['first', 'late']));
+  const decide = async () => {
+    for (const _ of ['first', 'late'])
+      await client.query(`select public.millrace_decide(attempt_id, '1') from public.millrace_decisions`);
+  };
+  const shown = async () => {
+    const select =
+      "select id::int, entry_status, late_status, entry_result -> 'decision' as entry from public.receipts";
+    return (await client.query(`${select} order by id`)).rows;
+  };
+  await client.query(`insert into public.receipts (first_status) values ('queued')`);
+  const before = receipts('whole', ['first', 'late']);
+  const renamed = [{ pipeline: 'whole', stage: 'first', name: 'entry' }];
+  const now = receipts('whole', ['entry', 'late']);
+  const under = new Map([['whole', withRenamed(before, renamed)]]);
+  const text = pipelineMigration(now, under, { renaming: renamingSql(now, renamed) });
+  await expect(client.query(text)).rejects.toThrow('runs of pipeline whole are live, so that first cannot be renamed');
+  expect(await writable()).toEqual(['first_status', 'late_status']);
+
+  await decide();
+  await client.query(text);
+  expect(await writable()).toEqual(['entry_status', 'late_status']);
+  expect(await shown()).toEqual([{ id: 1, entry_status: 'completed', late_status: 'completed', entry: 1 }]);
+  // The history keeps the former name, so that a row of before begins again with the stage.
+  const late = client.query(`update public.receipts set late_status = 'queued' where id = 1`);
+  await expect(late).rejects.toThrow('stage late cannot start for 1 entity (1): its need entry has no result');
+  await client.query(`update public.receipts set entry_status = 'queued' where id = 1`);
+  await client.query(`insert into public.receipts (entry_status) values ('queued')`);
+  await decide();
+  const done = { entry_status: 'completed', late_status: 'completed', entry: 1 };
+  expect(await shown()).toEqual([
+    { id: 1, ...done },
+    { id: 2, ...done },
+  ]);
+  const { rows: findings } = await client.query(
+    `select what, detail from millrace.doctor() where not ok and (what || detail) ~ 'receipts|column'`,
+  );
+  expect(findings).toEqual([]);
 });
