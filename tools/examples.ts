@@ -10,6 +10,7 @@ const pipelinesOf: Record<string, string[]> = {
   links: ['links', 'link-sources'],
   articles: ['articles', 'sources', 'site-notices'],
   books: ['books', 'pages', 'toc'],
+  embeddings: ['memos'],
 };
 
 /** Migrations that several examples bring, each of which may be applied twice. */

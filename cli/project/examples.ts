@@ -18,7 +18,7 @@ export interface Example {
   tables: string;
 }
 
-export const exampleNames = ['leads', 'documents', 'links', 'articles', 'books'];
+export const exampleNames = ['leads', 'documents', 'links', 'articles', 'books', 'embeddings'];
 
 /** The example of this name. Throws a CommandError where there is none. */
 export function readExample(name: string): Example {

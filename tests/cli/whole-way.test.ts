@@ -336,7 +336,7 @@ const copied = path.join(project, 'examples');
 
 test('each example, written into a project by init, has its migrations written and can be deployed', patient, () => {
   fs.cpSync(begun, copied, { recursive: true });
-  for (const name of ['leads', 'documents', 'links', 'articles', 'books']) {
+  for (const name of ['leads', 'documents', 'links', 'articles', 'books', 'embeddings']) {
     run(`millrace init --example ${name} --workdir examples`);
   }
   expect(run('millrace init --example books --workdir examples')).toContain('Nothing to do');

@@ -26,6 +26,8 @@ export const embeddingSettings = z.object({
  * The texts as vectors, in their order, by the model LLM_EMBEDDING_MODEL at LLM_URL; texts that mean alike have vectors with a
  * high cosineSimilarity(). Reports what it used up. Throws a StageError as askModel() does.
  *
+ * `dimensions`: how long the vectors are, of a model that can shorten them; left out, as long as it makes them.
+ *
  * @example
  * ```ts
  * const [wanted = [], given = []] = await embedTexts(['clocks and watches', entity.body], context);
@@ -35,12 +37,13 @@ export const embeddingSettings = z.object({
 export async function embedTexts(
   texts: readonly string[],
   context: Pick<HandlerContext, 'env' | 'signal' | 'traceId' | 'submission' | 'reportUsage'>,
+  { dimensions }: { dimensions?: number } = {},
 ): Promise<number[][]> {
   const settings = readSettings(embeddingSettings, context.env);
   const { signal, done } = ownSignal(context.signal);
   try {
     const asking = modelClient({ url: settings.LLM_URL, token: settings.LLM_AUTH_TOKEN }).embeddings.create(
-      { model: settings.LLM_EMBEDDING_MODEL, input: texts.map(storableText) },
+      { model: settings.LLM_EMBEDDING_MODEL, input: texts.map(storableText), dimensions },
       { signal, headers: traceHeaders(context) },
     );
     const answer = await bodyOf(asking);

@@ -1,0 +1,4 @@
+import { serveStage } from '../_millrace/mod.ts';
+import { embedStage } from './handler.ts';
+
+serveStage(embedStage);
