@@ -16,8 +16,7 @@ export const memos = definePipeline({
       batchSize: 50,
       maxWorkers: 2,
       leaseSeconds: 90,
-      // Covers two calls, since memos wait for the call before theirs.
-      timeoutSeconds: 120,
+      timeoutSeconds: 60,
       apply: 'public.apply_passages',
     },
   },

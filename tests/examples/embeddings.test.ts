@@ -1,0 +1,137 @@
+// The example embeddings: what a memo's change does to its passages, who finds what, and what is bought.
+import { expect } from 'vitest';
+import { embedText } from '../../local/services/model/embed-text.ts';
+import { splitBody } from '../../supabase/functions/_embeddings/split-body.ts';
+import { type Engine, projectTest as test } from '../support/engine.ts';
+import { dimensions, MemoSite } from '../support/examples/memos.ts';
+
+const red = '00000000-0000-4000-8000-00000000000a';
+const blue = '00000000-0000-4000-8000-00000000000b';
+/** A paragraph that makes a passage of its own. */
+const paragraph = (about: string) => `${about} `.repeat(Math.ceil(420 / (about.length + 1))).trim();
+
+/** What an account finds by a text, nearest first; the service's key finds all. */
+async function found(engine: Engine, text: string, account?: string): Promise<string[]> {
+  const claims = { app_metadata: { account_id: account } };
+  const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);
+  const vector = JSON.stringify(embedText(text, dimensions)).replace('[', '{').replace(']', '}');
+  const { rows } = await session.query('select memo_id, passage, similarity from public.search_passages($1)', [vector]);
+  engine.database.giveBack(session);
+  return rows.filter(({ similarity }) => similarity > 0.5).map(({ memo_id }) => memo_id);
+}
+
+test('a memo is found by what it says, in its account alone, and with its account it moves', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const locks = await site.add(paragraph('canal locks and gates'), red);
+  await site.add(paragraph('rye bread from the oven'), red);
+  await site.add(paragraph('canal locks and boats'), blue);
+  await site.untilDone();
+  expect(await found(engine, 'canal locks and gates', red)).toEqual([locks]);
+  await engine.sql.query('update public.memos set account_id = $2 where id = $1', [locks, blue]);
+  expect(await found(engine, 'canal locks and gates', red)).toEqual([]);
+  expect(await found(engine, 'canal locks and gates', blue)).toHaveLength(2);
+  expect(site.provider.calls).toBe(1);
+});
+
+test('fifty memos are one call, and their cost is the provider’s', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  for (let at = 0; at < 50; at++) await site.add([paragraph(`first ${at}`), paragraph(`second ${at}`)].join('\n\n'));
+  await site.untilDone();
+  expect(site.provider).toMatchObject({ calls: 1, texts: 100 });
+  expect(await engine.value(`select sum((usage ->> 'input_tokens')::int)::int from millrace.attempts`)).toBe(
+    site.provider.tokens,
+  );
+  expect(await site.faults()).toEqual([]);
+});
+
+test('an edit buys the passages that it changed, and one that is taken back none', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const parts = ['one', 'two', 'three'].map(paragraph);
+  const id = await site.add(parts.join('\n\n'));
+  await site.untilDone();
+  await site.edit(id, [paragraph('zero'), ...parts].join('\n\n'));
+  await site.untilDone();
+  expect(site.provider.texts).toBe(4);
+  await site.edit(id, 'gone');
+  await site.edit(id, [paragraph('zero'), ...parts].join('\n\n'));
+  await site.untilDone();
+  expect(site.provider.texts).toBe(4);
+  expect(await site.faults()).toEqual([]);
+});
+
+test('what is no longer in a memo is found no more from the moment of the change', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const id = await site.add(paragraph('the secret of the ropeyard'));
+  await site.untilDone();
+  for (const body of ['', 'something else']) {
+    await site.edit(id, body);
+    expect(await found(engine, 'the secret of the ropeyard')).toEqual([]);
+  }
+  await site.untilDone();
+  expect(await engine.value('select string_agg(text, $1) from public.passages', ['|'])).toBe('something else');
+  await site.edit(id, ' \n ');
+  await site.untilDone();
+  expect(await engine.value('select count(*) from public.passages')).toBe('0');
+  expect(site.provider.calls).toBe(2);
+});
+
+test('a memo that changes twice while the model answers ends with the passages of the last body', async ({
+  engine,
+}) => {
+  const site = await new MemoSite(engine).start();
+  const id = await site.add(paragraph('first'));
+  const neighbour = await site.add(paragraph('neighbour'));
+  const bodies = ['second', 'third'];
+  site.provider.plan = async () => {
+    for (const body of bodies.splice(0)) await site.edit(id, paragraph(body));
+    return 'answers' as const;
+  };
+  await site.round();
+  expect(await engine.value('select embed_at is null from public.memos where id = $1', [neighbour])).toBe(true);
+  expect(await engine.value(`select error ->> 'code' from millrace.attempts where state = 'failed'`)).toBe(
+    'memo_changed',
+  );
+  await site.untilDone();
+  expect(await site.faults()).toEqual([]);
+  expect(site.provider.texts).toBe(3);
+});
+
+test('an answer that comes after its lease writes nothing', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const id = await site.add(paragraph('first'));
+  const fates = ['kills' as const];
+  site.provider.plan = () => fates.pop() ?? 'answers';
+  await site.round();
+  await site.edit(id, paragraph('second'));
+  await engine.advance('2 minutes');
+  await site.untilDone();
+  site.provider.release(true);
+  await new Promise((resolve) => setImmediate(resolve));
+  await site.round();
+  expect(await site.faults()).toEqual([]);
+});
+
+test('a memo whose passages somebody deletes meanwhile is not complete', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const id = await site.add(paragraph('first'));
+  await expect(
+    engine.sql.query('select public.apply_passages($1)', [
+      JSON.stringify([{ entity_id: id, result: { revision: 1, passages: ['abc'] } }]),
+    ]),
+  ).rejects.toMatchObject({ code: 'MR002', message: `memo ${id} has 0 of 1 passages` });
+});
+
+test('passages are pieces of the text, at the ends of paragraphs and words, and halve no character', () => {
+  const long = `${'word '.repeat(500)}\n\n${'💡'.repeat(1_500)}`;
+  const text = ['short', 'also short', paragraph('a long one'), long, 'the end'].join('\n\n');
+  const passages = splitBody(text);
+  for (const passage of passages) {
+    expect(text).toContain(passage);
+    expect(passage.length).toBeLessThanOrEqual(2_000);
+    expect(passage).toBe(Buffer.from(passage).toString());
+  }
+  expect(passages.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
+  expect(passages[0]).toBe(`short\n\nalso short\n\n${paragraph('a long one')}`);
+  expect(splitBody(' \n\n \n')).toEqual([]);
+  expect(splitBody(`${paragraph('same')}\n\n${paragraph('same')}`)).toHaveLength(1);
+});
