@@ -1820,6 +1820,26 @@ table public.linkedin_posts_stage row level security
   CREATE INDEX linkedin_posts_stage_by_age ON public.linkedin_posts_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
+table public.memos row level security
+  column account_id uuid not null
+  column body text not null
+  column embed_at timestamp with time zone
+  column id uuid not null default gen_random_uuid()
+  column revision integer not null default 1
+  constraint memos_body_length CHECK ((octet_length(body) <= 400000))
+  constraint memos_pkey PRIMARY KEY (id)
+  CREATE INDEX memos_by_account ON public.memos USING btree (account_id)
+  CREATE INDEX memos_by_embed_at ON public.memos USING btree (embed_at, id)
+  CREATE UNIQUE INDEX memos_pkey ON public.memos USING btree (id)
+  CREATE TRIGGER memo_is_due BEFORE INSERT OR UPDATE OF body ON public.memos FOR EACH ROW EXECUTE FUNCTION memo_is_due()
+  CREATE TRIGGER millrace_memos_deleted AFTER DELETE ON public.memos REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('14', 'id')
+  CREATE TRIGGER millrace_memos_key BEFORE UPDATE OF id ON public.memos FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('14', 'id')
+  CREATE TRIGGER millrace_memos_truncated AFTER TRUNCATE ON public.memos FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('14')
+  policy memos_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
+  grant delete, insert, select, update to service_role
+  grant delete, select to authenticated
+  grant insert (account_id) to authenticated
+  grant insert, update (body) to authenticated
 table public.millrace_decisions row level security
   column attempt_id bigint not null
   column closed_at timestamp with time zone
@@ -1915,6 +1935,21 @@ table public.pages with (fillfactor=50) row level security
   grant update (label_status) to authenticated
   grant update (ocr_status) to authenticated
   grant update (text_layer_status) to authenticated
+table public.passages row level security
+  column digest text not null
+  column embedding real[] not null
+  column is_current boolean not null default false
+  column memo_id uuid not null
+  column text text not null
+  constraint passages_embedding_length CHECK ((cardinality(embedding) = 1536))
+  constraint passages_memo_fkey FOREIGN KEY (memo_id) REFERENCES memos(id) ON DELETE CASCADE
+  constraint passages_pkey PRIMARY KEY (memo_id, digest)
+  CREATE UNIQUE INDEX passages_pkey ON public.passages USING btree (memo_id, digest)
+  policy passages_of_seen_memos permissive select to authenticated using (is_current AND (EXISTS ( SELECT
+   FROM memos m
+  WHERE ((m.id = passages.memo_id) AND (strpos(m.body, passages.text) > 0)))))
+  grant delete, insert, select, update to service_role
+  grant select to authenticated
 view public.pipeline_job with (security_invoker=true)
   column completed_at timestamp with time zone
   column created_at timestamp with time zone

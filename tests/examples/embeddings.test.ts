@@ -1,13 +1,15 @@
-// The example embeddings: what a memo's change does to its passages, who finds what, and what is bought.
+// The example embeddings: what a memo's change does to its chunks, who finds what, and what is bought.
 import { expect } from 'vitest';
 import { embedText } from '../../local/services/model/embed-text.ts';
 import { splitBody } from '../../supabase/functions/_embeddings/split-body.ts';
 import { type Engine, projectTest as test } from '../support/engine.ts';
+import { MemoWriter, writeAtRandom } from '../support/examples/memo-writes.ts';
 import { dimensions, MemoSite } from '../support/examples/memos.ts';
+import { huntLength } from '../support/hunt-length.ts';
 
 const red = '00000000-0000-4000-8000-00000000000a';
 const blue = '00000000-0000-4000-8000-00000000000b';
-/** A paragraph that makes a passage of its own. */
+/** A paragraph that makes a chunk of its own. */
 const paragraph = (about: string) => `${about} `.repeat(Math.ceil(420 / (about.length + 1))).trim();
 
 /** What an account finds by a text, nearest first; the service's key finds all. */
@@ -15,7 +17,7 @@ async function found(engine: Engine, text: string, account?: string): Promise<st
   const claims = { app_metadata: { account_id: account } };
   const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);
   const vector = JSON.stringify(embedText(text, dimensions)).replace('[', '{').replace(']', '}');
-  const { rows } = await session.query('select memo_id, passage, similarity from public.search_passages($1)', [vector]);
+  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [vector]);
   engine.database.giveBack(session);
   return rows.filter(({ similarity }) => similarity > 0.5).map(({ memo_id }) => memo_id);
 }
@@ -44,7 +46,7 @@ test('fifty memos are one call, and their cost is the provider’s', async ({ en
   expect(await site.faults()).toEqual([]);
 });
 
-test('an edit buys the passages that it changed, and one that is taken back none', async ({ engine }) => {
+test('an edit buys the chunks that it changed, and one that is taken back none', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   const parts = ['one', 'two', 'three'].map(paragraph);
   const id = await site.add(parts.join('\n\n'));
@@ -68,16 +70,14 @@ test('what is no longer in a memo is found no more from the moment of the change
     expect(await found(engine, 'the secret of the ropeyard')).toEqual([]);
   }
   await site.untilDone();
-  expect(await engine.value('select string_agg(text, $1) from public.passages', ['|'])).toBe('something else');
+  expect(await engine.value('select string_agg(text, $1) from public.memo_chunks', ['|'])).toBe('something else');
   await site.edit(id, ' \n ');
   await site.untilDone();
-  expect(await engine.value('select count(*) from public.passages')).toBe('0');
+  expect(await engine.value('select count(*) from public.memo_chunks')).toBe('0');
   expect(site.provider.calls).toBe(2);
 });
 
-test('a memo that changes twice while the model answers ends with the passages of the last body', async ({
-  engine,
-}) => {
+test('a memo that changes twice while the model answers ends with the chunks of the last body', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   const id = await site.add(paragraph('first'));
   const neighbour = await site.add(paragraph('neighbour'));
@@ -111,27 +111,42 @@ test('an answer that comes after its lease writes nothing', async ({ engine }) =
   expect(await site.faults()).toEqual([]);
 });
 
-test('a memo whose passages somebody deletes meanwhile is not complete', async ({ engine }) => {
+test('a memo whose chunks somebody deletes meanwhile is not complete', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   const id = await site.add(paragraph('first'));
   await expect(
-    engine.sql.query('select public.apply_passages($1)', [
-      JSON.stringify([{ entity_id: id, result: { revision: 1, passages: ['abc'] } }]),
+    engine.sql.query('select public.apply_memo_chunks($1)', [
+      JSON.stringify([{ entity_id: id, result: { revision: 1, chunks: ['abc'] } }]),
     ]),
-  ).rejects.toMatchObject({ code: 'MR002', message: `memo ${id} has 0 of 1 passages` });
+  ).rejects.toMatchObject({ code: 'MR002', message: `memo ${id} has 0 of 1 chunks` });
 });
 
-test('passages are pieces of the text, at the ends of paragraphs and words, and halve no character', () => {
+test('chunks are pieces of the text, at the ends of paragraphs and words, and halve no character', () => {
   const long = `${'word '.repeat(500)}\n\n${'💡'.repeat(1_500)}`;
   const text = ['short', 'also short', paragraph('a long one'), long, 'the end'].join('\n\n');
-  const passages = splitBody(text);
-  for (const passage of passages) {
-    expect(text).toContain(passage);
-    expect(passage.length).toBeLessThanOrEqual(2_000);
-    expect(passage).toBe(Buffer.from(passage).toString());
+  const chunks = splitBody(text);
+  for (const chunk of chunks) {
+    expect(text).toContain(chunk);
+    expect(chunk.length).toBeLessThanOrEqual(2_000);
+    expect(chunk).toBe(Buffer.from(chunk).toString());
   }
-  expect(passages.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
-  expect(passages[0]).toBe(`short\n\nalso short\n\n${paragraph('a long one')}`);
+  expect(chunks.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
+  expect(chunks[0]).toBe(`short\n\nalso short\n\n${paragraph('a long one')}`);
   expect(splitBody(' \n\n \n')).toEqual([]);
   expect(splitBody(`${paragraph('same')}\n\n${paragraph('same')}`)).toHaveLength(1);
+});
+
+test('no vector is stale or lost, whatever is written while calls fail, come late and die', async ({ engine }) => {
+  const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+  const writes = huntLength(100, 3_000);
+  const site = await new MemoSite(engine).start();
+  const writer = new MemoWriter(engine, 'public.memos', seed);
+  await writeAtRandom(writer, site.provider, () => site.round(), { writes, seed });
+  await site.untilDone();
+  site.provider.release(true);
+  await site.untilDone();
+  expect(await site.faults(), `seed ${seed}`).toEqual([]);
+  const { calls, texts, tokens } = site.provider;
+  const cost = await engine.value(`select sum((usage ->> 'cost_usd')::numeric) from millrace.attempts`);
+  process.stdout.write(`\n${JSON.stringify({ seed, writes, calls, texts, tokens, cost })}\n`);
 });

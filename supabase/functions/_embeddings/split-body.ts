@@ -1,26 +1,26 @@
-/** The most characters of a passage, in UTF-16 code units: some 500 tokens of English. */
+/** The most characters of a chunk, in UTF-16 code units: some 500 tokens of English. */
 const most = 2_000;
-/** A shorter paragraph shares its passage with the next. */
+/** A shorter paragraph shares its chunk with the next. */
 const least = 400;
 /** Where a paragraph that is too long is cut, best first. */
 const ends = ['\n', '. ', ' '];
 
 /**
- * Cuts a text into passages, each a piece of it: paragraphs, short ones together, long ones in parts. An edit changes the passages
- * of the paragraphs around it alone. A passage that stands in the text twice is listed once.
+ * Cuts a text into chunks, each a piece of it: paragraphs, short ones together, long ones in parts. An edit changes the chunks
+ * of the paragraphs around it alone. A chunk that stands in the text twice is listed once.
  */
 export function splitBody(body: string): string[] {
-  const passages: string[] = [];
+  const chunks: string[] = [];
   let start = 0;
   const close = (end: number) => {
-    for (const passage of cut(body.slice(start, end).trim())) passages.push(passage);
+    for (const chunk of cut(body.slice(start, end).trim())) chunks.push(chunk);
     start = end;
   };
   for (const { index, 0: blank } of body.matchAll(/\n\s*\n/g)) {
     if (index - start >= least) close(index + blank.length);
   }
   close(body.length);
-  return [...new Set(passages)];
+  return [...new Set(chunks)];
 }
 
 /** A text in parts of at most so many characters. */

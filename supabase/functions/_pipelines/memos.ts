@@ -2,7 +2,7 @@ import { definePipeline } from '../_millrace/mod.ts';
 import { ownWork, throughOutages } from './stage-defaults.ts';
 
 /**
- * From the body of a memo to its passages and their vectors. A memo whose body changes is due; one that changes again
+ * From the body of a memo to its chunks and their vectors. A memo whose body changes is due; one that changes again
  * meanwhile stays due. After a change run `npm run pipelines:sync`.
  */
 export const memos = definePipeline({
@@ -17,7 +17,7 @@ export const memos = definePipeline({
       maxWorkers: 2,
       leaseSeconds: 90,
       timeoutSeconds: 60,
-      apply: 'public.apply_passages',
+      apply: 'public.apply_memo_chunks',
     },
   },
 });

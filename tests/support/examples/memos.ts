@@ -167,11 +167,11 @@ export class MemoSite {
     return this.engine.sql.query('update public.memos set body = $2 where id = $1', [id, body]);
   }
 
-  /** Passages that are no longer their memo's, or whose vector is another text's, and those that a memo lacks. */
+  /** Chunks that are no longer their memo's, or whose vector is another text's, and those that a memo lacks. */
   async faults(): Promise<string[]> {
     const bodies = await this.engine.rows<{ id: string; body: string }>('select id, body from public.memos');
     const rows = await this.engine.rows<{ memo_id: string; text: string; is_current: boolean; embedding: string }>(
-      'select memo_id, text, is_current, embedding::real[]::text as embedding from public.passages',
+      'select memo_id, text, is_current, embedding::real[]::text as embedding from public.memo_chunks',
     );
     return bodies.flatMap(({ id, body }) => {
       const wanted = splitBody(body);

@@ -3,7 +3,7 @@ import type { Env } from '../_millrace/mod.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
 /** A piece of a memo's body. */
-export interface Passage {
+export interface Chunk {
   memo_id: string;
   revision: number;
   /** A hash of the model and the text. */
@@ -13,29 +13,29 @@ export interface Passage {
 
 const keys = z.array(z.object({ memo_id: z.string(), digest: z.string() }));
 
-/** Those among the passages that have no vector yet. Throws a StageError. */
-export async function lackingPassages(passages: Passage[], env: Env, signal: AbortSignal): Promise<Passage[]> {
-  const asked = passages.map(({ memo_id, digest }) => ({ memo_id, digest }));
+/** Resolves to the chunks that have no vector yet. Throws a StageError. */
+export async function lackingChunks(chunks: Chunk[], env: Env, signal: AbortSignal): Promise<Chunk[]> {
+  const asked = chunks.map(({ memo_id, digest }) => ({ memo_id, digest }));
   const keyOf = ({ memo_id, digest }: { memo_id: string; digest: string }) => `${memo_id} ${digest}`;
-  const lacking = new Set(keys.parse(await call('lacking_passages', asked, env, signal)).map(keyOf));
-  return passages.filter((passage) => lacking.has(keyOf(passage)));
+  const lacking = new Set(keys.parse(await call('lacking_chunks', asked, env, signal)).map(keyOf));
+  return chunks.filter((chunk) => lacking.has(keyOf(chunk)));
 }
 
 /**
- * Writes passages with their vectors; they take effect when the memo's run completes. Resolves to the memos that took theirs: the
+ * Writes chunks with their vectors; they take effect when the memo's run completes. Resolves to the memos that took theirs: the
  * others have changed, or are being changed. Throws a StageError.
  */
-export async function keepPassages(
-  passages: (Passage & { embedding: number[] })[],
+export async function keepChunks(
+  chunks: (Chunk & { embedding: number[] })[],
   env: Env,
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  return new Set(z.array(z.string()).parse(await call('keep_passages', passages, env, signal)));
+  return new Set(z.array(z.string()).parse(await call('keep_chunks', chunks, env, signal)));
 }
 
 async function call(name: string, items: object[], env: Env, signal: AbortSignal): Promise<unknown> {
   const { data, error, status } = await projectClient(env).rows.rpc(name, { p_items: items }).abortSignal(signal);
   signal.throwIfAborted();
-  if (error) throw projectError(status, error, `The passages (${name})`);
+  if (error) throw projectError(status, error, `The chunks (${name})`);
   return data;
 }
