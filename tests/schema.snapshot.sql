@@ -1820,6 +1820,21 @@ table public.linkedin_posts_stage row level security
   CREATE INDEX linkedin_posts_stage_by_age ON public.linkedin_posts_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
+table public.memo_chunks row level security
+  column digest text not null
+  column embedding real[] not null
+  column is_current boolean not null default false
+  column memo_id uuid not null
+  column text text not null
+  constraint memo_chunks_embedding_length CHECK ((cardinality(embedding) = 1536))
+  constraint memo_chunks_memo_fkey FOREIGN KEY (memo_id) REFERENCES memos(id) ON DELETE CASCADE
+  constraint memo_chunks_pkey PRIMARY KEY (memo_id, digest)
+  CREATE UNIQUE INDEX memo_chunks_pkey ON public.memo_chunks USING btree (memo_id, digest)
+  policy memo_chunks_of_seen_memos permissive select to authenticated using (is_current AND (EXISTS ( SELECT
+   FROM memos m
+  WHERE ((m.id = memo_chunks.memo_id) AND (strpos(m.body, memo_chunks.text) > 0)))))
+  grant delete, insert, select, update to service_role
+  grant select to authenticated
 table public.memos row level security
   column account_id uuid not null
   column body text not null
@@ -1935,21 +1950,6 @@ table public.pages with (fillfactor=50) row level security
   grant update (label_status) to authenticated
   grant update (ocr_status) to authenticated
   grant update (text_layer_status) to authenticated
-table public.passages row level security
-  column digest text not null
-  column embedding real[] not null
-  column is_current boolean not null default false
-  column memo_id uuid not null
-  column text text not null
-  constraint passages_embedding_length CHECK ((cardinality(embedding) = 1536))
-  constraint passages_memo_fkey FOREIGN KEY (memo_id) REFERENCES memos(id) ON DELETE CASCADE
-  constraint passages_pkey PRIMARY KEY (memo_id, digest)
-  CREATE UNIQUE INDEX passages_pkey ON public.passages USING btree (memo_id, digest)
-  policy passages_of_seen_memos permissive select to authenticated using (is_current AND (EXISTS ( SELECT
-   FROM memos m
-  WHERE ((m.id = passages.memo_id) AND (strpos(m.body, passages.text) > 0)))))
-  grant delete, insert, select, update to service_role
-  grant select to authenticated
 view public.pipeline_job with (security_invoker=true)
   column completed_at timestamp with time zone
   column created_at timestamp with time zone
