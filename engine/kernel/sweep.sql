@@ -256,6 +256,7 @@ $$;
 -- the Data API's eight seconds.
 create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
+set millrace.plan = free
 as $$
 if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
   return jsonb_build_object('swept', false);

@@ -90,7 +90,6 @@ $$;
 
 -- Wakes stages for a worker that could not deliver their wake-ups, which are noted already.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
-set millrace.plan = by_key
 as $$
 perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
   'Send [{"pipeline": "…", "stage": "…"}].');

@@ -11,7 +11,6 @@
 create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
-set millrace.plan = by_key
 as $$
 declare
   v_stage millrace.stages;
@@ -60,7 +59,6 @@ $$;
 create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
-set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;
@@ -401,7 +399,6 @@ $$;
 -- are no longer its own.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_in_work bigint[];
@@ -427,7 +424,6 @@ create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
 ) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;

@@ -52,8 +52,9 @@ const plans: Record<string, string[]> = {
   for_runs: ['enable_seqscan', 'enable_mergejoin', 'enable_hashjoin', 'enable_memoize', 'jit'].map(
     (name) => `${name} = off`,
   ),
+  free: [],
 };
-const plan = /^set millrace\.plan = (\w+)$/m;
+const plan = /^set millrace\.plan = (\w+)\n/m;
 /** A verb by SQL, `set millrace.verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
 const verb = /\nset millrace\.verb = (\w+)(?:, (\w+))?$/;
 
@@ -149,11 +150,13 @@ function withBlock(statement: Statement): Statement {
 
 const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
 
-/** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */
+/** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release, and looks up by keys. */
 function ofDataApi(statement: Statement): Statement {
   const { file, text } = statement;
   const owned = text.replace(body, (as) => `security definer\n${as}`);
-  return { ...statement, text: isForOperators(file) ? owned : owned.replace(/^begin$/m, (begin) => begin + refusal) };
+  if (isForOperators(file)) return { ...statement, text: owned };
+  const planned = plan.test(owned) ? owned : owned.replace(body, (as) => `set millrace.plan = by_key\n${as}`);
+  return { ...statement, text: planned.replace(/^begin$/m, (begin) => begin + refusal) };
 }
 
 function withHeader(statement: Statement): Statement {
@@ -169,7 +172,7 @@ function wholeHeader({ file, text, node }: Statement): string {
     const settings = plans[name];
     if (!settings)
       throw new Error(`engine/${file}: there is no plan ${name}; the build has ${Object.keys(plans).join(', ')}.`);
-    return settings.map((setting) => `set ${setting}`).join(' ');
+    return settings.length > 0 ? `${settings.map((setting) => `set ${setting}`).join(' ')}\n` : '';
   });
   return planned.replace(body, (as) => `${searchPath}\n${as}`);
 }

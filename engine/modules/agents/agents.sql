@@ -7,7 +7,6 @@
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   c_schema constant jsonb := '{"type": "array", "minItems": 1, "maxItems": 100, "items": {
@@ -88,7 +87,6 @@ $$;
 -- the milliseconds since it began. The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
-set millrace.plan = by_key
 as $$
 declare
   v_attempt millrace.attempts;

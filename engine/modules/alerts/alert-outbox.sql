@@ -150,7 +150,6 @@ $$;
 -- Hands messages about alerts to the function that sends them. A message that was first tried a day
 -- ago is dead, or it would block all others of its channel.
 create function public.millrace_take_messages() returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_messages jsonb;
@@ -208,7 +207,6 @@ $$;
 -- Notes which messages about alerts were delivered, and why others were not. A delivered message
 -- stays delivered. A failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_noted int;

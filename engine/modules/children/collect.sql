@@ -4,7 +4,6 @@
 -- Collects the children of fan-outs. busy: those whose parent somebody holds; collect: others whose
 -- children have reported.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_fan_out bigint;

@@ -3,7 +3,6 @@
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_fault text := case

@@ -1,6 +1,7 @@
 -- Keeps the address of the operator's page, to which messages about alerts link, and returns what
 -- is kept; null changes nothing. An address of one machine replaces only another of that sort.
 create function public.millrace_keep_page(p_page_url text) returns jsonb
+set millrace.plan = free
 as $$
 declare
   v_own text := '^http://(localhost|127\.[0-9.]+|\[::1\])[:/]';
@@ -32,6 +33,7 @@ $$;
 -- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
 stable
+set millrace.plan = free
 as $$
 return coalesce((
   select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,

@@ -5,7 +5,6 @@
 create function public.millrace_attend(
   p_stages jsonb, p_release text default null, p_url text default null
 ) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_states text[];

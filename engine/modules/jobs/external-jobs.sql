@@ -30,7 +30,6 @@ $$;
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.
 -- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}.
 create function public.millrace_resume(p_items json) returns jsonb
-set millrace.plan = by_key
 set lock_timeout = '2s'
 as $$
 declare
@@ -72,7 +71,6 @@ $$;
 -- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_jobs jsonb;
@@ -114,7 +112,6 @@ $$;
 -- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While
 -- one is queued its deadline does not run: it moves once half of it has passed.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
-set millrace.plan = by_key
 as $$
 declare
   v_noted int;

@@ -3,7 +3,6 @@
 -- or by {job_id} alone; null where two wait for that, since two services may give the same id.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
-set millrace.plan = by_key
 as $$
 declare
   v_job_id text := p_job ->> 'job_id';
@@ -50,7 +49,6 @@ $$;
 
 -- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
-set millrace.plan = by_key
 as $$
 perform millrace.require_list('p_faults', jsonb_typeof(p_faults),
   'Send [{submission, service, job_id, code, message}].');

@@ -57,6 +57,7 @@ $$;
 -- Whether all is well now, what is not, the release, and the digests of the definitions.
 create function public.millrace_health() returns jsonb
 stable
+set millrace.plan = free
 as $$
 return to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
   || jsonb_build_object('definitions', (

@@ -4,6 +4,7 @@
 -- p_once: changes nothing in a database that has an address, and returns null.
 create function public.millrace_connect(p_project_url text, p_wake_secret text,
   p_once boolean default false) returns jsonb
+set millrace.plan = free
 as $$
 declare
   v_secret record;
