@@ -1,6 +1,6 @@
 // The tools by which an assistant reads: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
-import type { Overview, StageHealth } from '../../operators/answers.ts';
+import type { Overview, Series, StageHealth } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
@@ -15,6 +15,13 @@ const page = {
   limit: z.int().min(1).max(50).default(20),
   cursor: z.string().max(100).optional().describe('next of the answer before'),
 };
+
+/** A series whose points lack their zeros: with them, a month would be cut at the bound of an answer. */
+function withoutZeros({ points, ...rest }: Series): object {
+  const isZero = (value: unknown) => !value || (typeof value === 'object' && Object.keys(value).length === 0);
+  const lean = (point: object) => Object.fromEntries(Object.entries(point).filter(([, value]) => !isZero(value)));
+  return { ...rest, points: points.map(lean) };
+}
 
 /** Which runs a list or a bulk is about. */
 export const filterShape = {
@@ -92,7 +99,8 @@ export function readTools(api: Api): Tool[] {
     {
       name: 'series',
       description:
-        'What a pipeline, or one stage of it, came to in a range of time, and in the time before it: outcomes, times, cost and errors by code.',
+        'What a pipeline, or one stage of it, came to in a range of time, and in the time before it: outcomes, times, cost and errors by code. ' +
+        'What a point does not have is zero.',
       shape: {
         pipeline: name,
         stage: name.optional(),
@@ -100,10 +108,9 @@ export function readTools(api: Api): Tool[] {
       },
       run: async ({ range, ...asked }) => {
         const { now, before } = stretchesOf(rangeOf(String(range)), Date.now());
-        return {
-          now: await api.read('series', { ...asked, ...now }),
-          before: await api.read('series', { ...asked, ...before }),
-        };
+        const read = async (stretch: object) =>
+          withoutZeros(await api.read<Series>('series', { ...asked, ...stretch }));
+        return { now: await read(now), before: await read(before) };
       },
     },
     reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {

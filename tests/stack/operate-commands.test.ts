@@ -575,6 +575,9 @@ test('an assistant reads a range of time, the playbooks and the question that fi
   const { client, call } = await assistant([]);
   const { now, before } = JSON.parse((await call('series', { pipeline: 'orders', range: '7d' })).data);
   expect(now.points.length).toBe(before.points.length);
+  expect(before.points[0], 'a point has its time, and no zeros').toEqual({ at: expect.any(String) });
+  const month = (await call('series', { pipeline: 'orders', range: '30d' })).data;
+  expect(JSON.parse(month).before.points.length, 'a month is not cut').toBeGreaterThan(20);
   expect((await call('series', { pipeline: 'orders', range: '2h' })).isError).toBe(true);
   const { resources } = await client.listResources();
   expect(resources.map(({ name }) => name)).toEqual(expect.arrayContaining(['errors', 'playbooks/stuck']));
