@@ -3,6 +3,7 @@ import pc from 'picocolors';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
+import { definePlaced, placeOf } from './open-place.ts';
 import { type DescribedAlert, readAlerts } from './read-alerts.ts';
 import { moreLine } from './runs.ts';
 import { line, say } from './say.ts';
@@ -17,12 +18,13 @@ const columns: Column[] = [
   { head: 'what', least: 40, wraps: true },
 ];
 
-export const alerts = defineOperate({
+export const alerts = definePlaced({
   usage: `npx millrace alerts [PIPELINE] [--all] [--remote[=REF]]
   Alerts that are open, or all, the newest first.
   --limit N (20), --cursor NEXT`,
   words: 1,
   takes: ['pipeline', 'all', 'limit', 'cursor'],
+  place: () => placeOf('alerts'),
   run: listAlerts,
 });
 

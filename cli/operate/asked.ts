@@ -41,6 +41,8 @@ const options = {
   range: word,
   port: word,
   act: flag,
+  watch: flag,
+  web: { type: 'boolean', short: 'w' },
 } as const satisfies Record<string, ParseArgsOptionDescriptor>;
 
 export type OptionName = keyof typeof options;
@@ -64,7 +66,7 @@ export interface Asked {
   json: boolean;
 }
 
-interface Definition {
+export interface Definition {
   usage: string;
   takes: readonly OptionName[];
   /** How many words may follow the command's name. */

@@ -15,6 +15,10 @@ export const operateEntries: Record<string, Entry> = {
     summary: 'one run: where it stands, why, and its attempts',
     load: async () => (await import('./show-run.ts')).show,
   },
+  logs: {
+    summary: 'the log lines that the failed tries of a run have kept',
+    load: async () => (await import('./logs.ts')).logs,
+  },
   dead: { summary: 'what failed for good, by stage and error', load: async () => (await import('./runs.ts')).dead },
   retry: { summary: 'goes on where runs failed', load: async () => (await import('./act-on-runs.ts')).retry },
   cancel: { summary: 'ends runs, or a bulk', load: async () => (await import('./act-on-runs.ts')).cancel },

@@ -1,7 +1,8 @@
 // millrace journal: who did what, when, why and to how many.
 import type { JournalEntry } from '../../operators/answers.ts';
-import { type Asked, defined, defineOperate, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
+import { type Asked, defined, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
+import { definePlaced, placeOf } from './open-place.ts';
 import { moreLine } from './runs.ts';
 import { readLists, say } from './say.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
@@ -37,12 +38,13 @@ export function journalRows(entries: JournalEntry[], width: number): string[] {
   return table(columns, rows, width);
 }
 
-export const journal = defineOperate({
+export const journal = definePlaced({
   usage: `npx millrace journal [PIPELINE] [--remote[=REF]]
   Who did what, when, why and to how many, the newest first.
   --run N --bulk N --by WHO --verb VERB --since 2h --before TIME --limit N (20), --cursor NEXT`,
   words: 1,
   takes: ['pipeline', 'run', 'bulk', 'by', 'verb', 'since', 'before', 'limit', 'cursor'],
+  place: () => placeOf('journal'),
   run: listLines,
 });
 

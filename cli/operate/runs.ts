@@ -1,19 +1,10 @@
 // millrace runs and millrace dead: what a filter finds, and what has failed for good, by stage and code.
 import pc from 'picocolors';
 import type { DeadGroup, ListedRun } from '../../operators/answers.ts';
-import {
-  type Asked,
-  defined,
-  defineOperate,
-  filterOf,
-  filterOptions,
-  filterUsage,
-  numberOf,
-  pipelineOf,
-  textOf,
-} from './asked.ts';
+import { type Asked, defined, filterOf, filterOptions, filterUsage, numberOf, pipelineOf, textOf } from './asked.ts';
 import { helpLines } from './help-lines.ts';
 import { between, moment } from './moments.ts';
+import { definePlaced, placeOf } from './open-place.ts';
 import { faultText, line, readLists, say } from './say.ts';
 import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
 
@@ -66,13 +57,14 @@ export function runLines(runs: ListedRun[], width: number, isOfOne = false): str
 /** How long a list that has found nothing yet looks further by itself, in milliseconds. */
 const looksFurtherMs = 2000;
 
-export const runs = defineOperate({
+export const runs = definePlaced({
   usage: `npx millrace runs [PIPELINE] [--remote[=REF]]
   Runs, the newest first.
 ${filterUsage}
   --limit N (20), --cursor NEXT`,
   words: 1,
   takes: [...filterOptions, 'limit', 'cursor'],
+  place: (asked) => placeOf('runs', { ...filterOf(asked), pipeline: pipelineOf(asked) }),
   run: listRuns,
 });
 
@@ -109,11 +101,12 @@ const deadColumns: Column[] = [
   { head: 'newest', goes: 1 },
 ];
 
-export const dead = defineOperate({
+export const dead = definePlaced({
   usage: `npx millrace dead [PIPELINE] [--remote[=REF]]
   What failed for good, by stage and error.`,
   words: 1,
   takes: ['pipeline'],
+  place: (asked) => placeOf('dead', { pipeline: pipelineOf(asked) }),
   run: listDead,
 });
 

@@ -5,22 +5,26 @@ import type { Attempt, Fault, Payload, Run } from '../../operators/answers.ts';
 import { costOf, many, span } from '../../operators/numbers.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
+import { type Asked, numberIn, numberOf } from './asked.ts';
 import { helpLines } from './help-lines.ts';
 import { journalRows } from './journal.ts';
 import { between, moment } from './moments.ts';
+import { definePlaced } from './open-place.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
+import { keepDrawing } from './screen.ts';
 import { type Column, table, terminalWidth, words, wrap } from './table.ts';
 
 const mostAttempts = 30;
 
-export const show = defineOperate({
+export const show = definePlaced({
   usage: `npx millrace show RUN [--remote[=REF]]
   Where a run stands and why, its attempts, its children and what people did to it.
-  --attempt N  in place of RUN: one attempt, with its error, log lines and result in full`,
+  --attempt N  in place of RUN: one attempt, with its error, log lines and result in full
+  --watch  draws the run anew in place until it ends, or ctrl-C`,
   words: 1,
-  takes: ['attempt'],
+  takes: ['attempt', 'watch'],
+  place: ({ words: [run] }) => (run === undefined ? undefined : `run/${numberIn(run, 'RUN')}`),
   run: showRun,
 });
 
@@ -29,9 +33,26 @@ async function showRun(asked: Asked): Promise<0> {
   if (attempt !== undefined) return showAttempt(asked, attempt);
   const [word] = asked.words;
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
-  const query = { run: numberIn(word, 'RUN') };
-  const run = await readLists<Run>(asked.api, 'run', query, 'stages', 'attempts', 'children', 'journal');
-  say(asked, run, () => [
+  const read = () =>
+    readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
+  let run = await read();
+  if (asked.values.watch) {
+    if (!process.stdout.isTTY || asked.json)
+      throw new CommandError('--watch draws at a terminal: ask millrace show RUN --json.', 2);
+    let at = new Date().toISOString();
+    const look = async () => {
+      run = await read();
+      at = new Date().toISOString();
+    };
+    const frame = () => runLines(run).slice(0, (process.stdout.rows ?? 24) - 1);
+    await keepDrawing({ look, frame, at: () => at, isOver: () => run.status !== 'running' });
+  }
+  say(asked, run, () => runLines(run));
+  return 0;
+}
+
+function runLines(run: Run): string[] {
+  return [
     ...summary(run),
     '',
     ...stageLines(run),
@@ -39,8 +60,7 @@ async function showRun(asked: Asked): Promise<0> {
     '',
     ...attemptLines(run.attempts),
     ...(run.journal.length > 0 ? ['', ...journalRows(run.journal, terminalWidth())] : []),
-  ]);
-  return 0;
+  ];
 }
 
 function summary(run: Run): string[] {

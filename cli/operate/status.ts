@@ -5,13 +5,14 @@ import { wellOf } from '../../operators/needs.ts';
 import { count, dollars, span } from '../../operators/numbers.ts';
 import { type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defineOperate, pipelineOf, textOf } from './asked.ts';
+import { type Asked, pipelineOf, textOf } from './asked.ts';
+import { definePlaced } from './open-place.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';
 import { headLines, readSummary, summaryOf } from './summary.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
 
-export const status = defineOperate({
+export const status = definePlaced({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
   --range 24h  in place of the last hour: 24h, 7d or 30d
@@ -19,6 +20,7 @@ export const status = defineOperate({
   its bound that nobody has silenced, or doctor finds something.`,
   words: 1,
   takes: ['pipeline', 'range'],
+  place: (asked) => (pipelineOf(asked) ? `pipeline/${pipelineOf(asked)}` : 'overview'),
   run: tellStatus,
 });
 

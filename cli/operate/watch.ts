@@ -7,11 +7,11 @@ import { type Asked, defined, defineOperate, pipelineOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { runLines } from './runs.ts';
 import { line, readLists } from './say.ts';
+import { keepDrawing } from './screen.ts';
 import { stageLines } from './stage-table.ts';
 import { headLines, readSummary, type Summary, summaryOf } from './summary.ts';
 import { words } from './table.ts';
 
-const everyMs = 5000;
 /** Over how long rates are reckoned. */
 const rateSpanMs = 60_000;
 const shownErrors = 5;
@@ -77,89 +77,33 @@ function frame({ overview, failed, isOfOne }: Seen, samples: Sample[]): string[]
   ].slice(0, rows - 1);
 }
 
-interface Screen {
-  take(): void;
-  draw(lines: string[]): void;
-  giveBack(): void;
-}
-
-/** Owns the terminal from the first frame on, and gives it back as it was, however the command ends. */
-function takeScreen(): Screen {
-  const { stdout } = process;
-  let isMine = false;
-  const take = () => {
-    if (!isMine) stdout.write('\u001b[?1049h\u001b[?25l');
-    isMine = true;
-  };
-  const giveBack = () => {
-    if (isMine) stdout.write('\u001b[?25h\u001b[?1049l');
-    isMine = false;
-  };
-  process.once('exit', giveBack);
-  take();
-  return {
-    take,
-    draw: (lines) => stdout.write(`\u001b[H${lines.map((text) => `${text}\u001b[K`).join('\n')}\u001b[J`),
-    giveBack,
-  };
-}
-
 export const watch = defineOperate({
   usage: `npx millrace watch [PIPELINE] [--remote[=REF]]
   The stages, rates and the newest errors, drawn anew in place every five seconds until ctrl-C. Needs a terminal.`,
   words: 1,
   takes: ['pipeline'],
-  run: keepDrawing,
+  run: drawProject,
 });
 
-async function keepDrawing(asked: Asked): Promise<0> {
+async function drawProject(asked: Asked): Promise<0> {
   if (!process.stdout.isTTY || asked.json)
     throw new CommandError('watch draws at a terminal: ask millrace status --json.', 2);
   // Looks before it takes the screen, so that the error of a first look stays readable.
   let seen = await look(asked);
   const samples: Sample[] = [];
-  let fault = '';
-  const screen = takeScreen();
-  const draw = () =>
-    screen.draw([...frame(seen, samples).slice(0, fault ? -1 : undefined), ...(fault ? [pc.red(line(fault))] : [])]);
-  return new Promise((resolve) => {
-    let timer: NodeJS.Timeout;
-    const turn = async () => {
-      try {
-        seen = await look(asked);
-        fault = '';
-      } catch (error) {
-        fault = `▲ Figures of ${moment(seen.overview.now)}: ${words((error as Error).message)}`;
-      }
+  const keep = () => {
+    samples.push(sampleOf(seen.overview, Date.parse(seen.overview.now)));
+    const from = (samples.at(-1)?.at ?? 0) - rateSpanMs;
+    while (samples.length > 2 && (samples[0] as Sample).at < from) samples.shift();
+  };
+  keep();
+  await keepDrawing({
+    look: async () => {
+      seen = await look(asked);
       keep();
-    };
-    const keep = () => {
-      if (!fault) samples.push(sampleOf(seen.overview, Date.parse(seen.overview.now)));
-      const from = (samples.at(-1)?.at ?? 0) - rateSpanMs;
-      while (samples.length > 2 && (samples[0] as Sample).at < from) samples.shift();
-      draw();
-      timer = setTimeout(turn, everyMs);
-    };
-    const end = () => {
-      clearTimeout(timer);
-      process.stdout.off('resize', draw);
-      screen.giveBack();
-      resolve(0);
-      // A look that is under way would hold the process.
-      process.exit(0);
-    };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
-    process.on('SIGTSTP', () => {
-      screen.giveBack();
-      process.kill(process.pid, 'SIGSTOP');
-    });
-    process.on('SIGCONT', () => {
-      screen.take();
-      // A stopped process gets no signal when its terminal changes its size.
-      process.emit('SIGWINCH');
-      draw();
-    });
-    process.stdout.on('resize', draw);
-    keep();
+    },
+    frame: () => frame(seen, samples),
+    at: () => seen.overview.now,
   });
+  return 0;
 }

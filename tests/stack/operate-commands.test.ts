@@ -1,6 +1,7 @@
 // The operator's commands on a real stack: what they print at a terminal and to programs, what they do, and what the journal says.
 import { spawn } from 'node:child_process';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -99,6 +100,7 @@ const reads = [
   ['runs', 'orders', '--status', 'failed'],
   ['show', '1'],
   ['show', '8'],
+  ['logs', '8'],
   ['dead'],
   ['alerts', '--all'],
   ['journal'],
@@ -189,6 +191,56 @@ test('ctrl-C ends watch and leaves the terminal as it was; without one it says w
   expect(watched.text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
   const piped = await millrace(['watch']);
   expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining('millrace status --json') });
+});
+
+test('show --watch draws a run until it ends, and prints it where it stands', async () => {
+  const watched = await inTerminal(['show', '8', '--watch'], { columns: 100, env: target });
+  expect(watched.code).toBe(0);
+  expect(watched.text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
+  // After the other screen was given back.
+  expect(watched.text.slice(watched.text.lastIndexOf('\u001b[?1049l'))).toContain('run 8 of orders: failed');
+  expect(await millrace(['show', '8', '--watch'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('show RUN --json'),
+  });
+});
+
+test('logs prints what the failed tries of a run have kept', async () => {
+  await orders.rows(
+    `update millrace.attempts set usage = coalesce(usage, '{}') || '{"log": "looked for an address\\nfound none"}'
+    where run_id = 8 and state = 'failed'`,
+  );
+  const { stdout } = await inProcess(['logs', '8']);
+  expect(stdout).toMatch(
+    /^attempt \d+ at invoice, try 1, .*\n.*no_address.*\n {2}looked for an address\n {2}found none\n$/,
+  );
+  expect((await inProcess(['logs', '8', '--stage', 'label'])).stdout).toContain('No failed try has kept log lines');
+  expect(await inProcess(['logs'])).toMatchObject({ code: 2, stderr: 'Name a run.' });
+});
+
+test('--web names the place of the page that shows the same, where the page is served', async () => {
+  const before = await orders.value(`select millrace.setting('page_url')`);
+  const page = await new Promise<http.Server>((resolve) => {
+    const server = http
+      .createServer((_, response) => response.end('page'))
+      .listen(0, '127.0.0.1', () => resolve(server));
+  });
+  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}/operate/`;
+  const keep = (address: unknown) =>
+    orders.rows(`update millrace.settings set value = $1 where name = 'page_url'`, [address]);
+  await keep(url);
+  const placed = async (...args: string[]) => (await inProcess([...args, '--web'])).stdout;
+  expect(await placed('show', '8')).toBe(`${url}#/run/8\n`);
+  expect(await placed('runs', 'orders', '--status', 'failed', '--error', 'no_address')).toBe(
+    `${url}#/runs?status=failed&error_code=no_address&pipeline=orders\n`,
+  );
+  expect((await inProcess(['dead', 'orders', '-w'])).stdout).toBe(`${url}#/dead?pipeline=orders\n`);
+  page.close();
+  expect(await inProcess(['alerts', '-w'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('npx millrace open'),
+  });
+  await keep(before);
 });
 
 test('watch draws anew in the size that its window is dragged to', async () => {
