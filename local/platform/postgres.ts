@@ -157,7 +157,7 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     ...(!fsync && { wal_init_zero: 'off', wal_recycle: 'off' }),
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // What a session gives back it wants again for its next plan: keeping it takes memory instead of a thirtieth of the CPU.
+  // Memory that a session gives back is needed again for its next plan. Keeping it saves a thirtieth of the CPU.
   const spared = { MALLOC_TRIM_THRESHOLD_: '67108864', MALLOC_MMAP_THRESHOLD_: '67108864', MALLOC_TOP_PAD_: '2097152' };
   const child = spawn(path.join(files.bin, 'postgres'), ['-D', dataDir, ...args], {
     ...spawnOptions,
