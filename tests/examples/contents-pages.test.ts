@@ -72,6 +72,20 @@ test('a second table that says the same as the first is no contradiction, and an
   expect(agreement(...titles('Of ropes').slice(2, 7))).toBe(0.5);
 });
 
+test('a short table that names appendices by their letters alone says the same as the full one', () => {
+  const appendix = (before: string) =>
+    ['A Tools', 'B Signs', 'C Marks'].map((title, at) => dotted(before + title, 60 + at * 9));
+  const chapters = ['1 Bells', '2 Ropes'].map((title, at) => dotted(title, 3 + at * 9));
+  const pages = (...short: string[]) => [
+    page(3, 'Short Contents', ...short),
+    page(4, ...text),
+    page(5, 'Table of Contents', ...chapters, dotted('2.1 Of hemp', 14), ...appendix('Appendix ')),
+  ];
+  const agreement = (...short: string[]) => rangeAgreement({ first_page: 5, last_page: 5 }, pages(...short));
+  expect(agreement(...chapters, ...appendix(''))).toBe(1);
+  expect(agreement(...chapters, ...appendix('No '))).toBe(0.5);
+});
+
 describe('the last page of contents over three pages', () => {
   test.each(lastPages)('is found with %s', (_, lines) => {
     const pages = [page(5, 'Contents', ...entries(1, 280)), page(6, ...entries(290, 570)), page(7, ...lines)];

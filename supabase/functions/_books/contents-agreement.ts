@@ -3,7 +3,7 @@ import type { BodyPage } from './contents-body.ts';
 import { findContents } from './contents-pages.ts';
 import type { ContentsPages } from './place-entries.ts';
 import { readContents } from './read-contents.ts';
-import { titleKey } from './titles.ts';
+import { titleKey, titleKeys } from './titles.ts';
 
 /** Below this a person has to look at it. */
 const doubtful = 0.5;
@@ -37,12 +37,16 @@ export function rangeAgreement(
   const stretches = findContents(pages);
   const own = stretches.filter((stretch) => stretch.first_page <= last && stretch.last_page >= first);
   const exact = own.some((stretch) => stretch.first_page === first && stretch.last_page === last);
+  // One table may write "A Tools" and another "Appendix A Tools".
   const entriesOn = ({ first_page, last_page }: ContentsPages) =>
-    keysOf(readContents(pages.filter(({ page }) => page >= first_page && page <= last_page)).entries);
-  const known = entriesOn({ first_page: first, last_page: last });
+    readContents(pages.filter(({ page }) => page >= first_page && page <= last_page)).entries.map(
+      ({ title, printed_page }) => titleKeys(title).map((key) => `${key} ${printed_page.toLowerCase()}`),
+    );
+  const known = new Set(entriesOn({ first_page: first, last_page: last }).flat());
   const says = (stretch: ContentsPages) => {
-    const keys = [...entriesOn(stretch)];
-    return keys.length > 0 && keys.filter((key) => known.has(key)).length >= keys.length * sameShare;
+    const listed = entriesOn(stretch);
+    const same = listed.filter((keys) => keys.some((key) => known.has(key)));
+    return listed.length > 0 && same.length >= listed.length * sameShare;
   };
   const others = stretches.filter((stretch) => stretch.titled && !own.includes(stretch));
   return exact && others.every(says) ? 1 : doubtful;
