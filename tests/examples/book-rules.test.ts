@@ -137,6 +137,7 @@ describe('lines of a table of contents', () => {
     ['Ink and oil ........ 12–15', 'Ink and oil', '12–15'],
     ['مقدمة ........ ١٢', 'مقدمة', '١٢'],
     ['١٢ ........ مقدمة', 'مقدمة', '١٢'],
+    ['۱ . ۲ مبانی . . . . . . . ۱۵', '۱ . ۲ مبانی', '۱۵'],
   ])('%j has title and page', (line, title, printed_page) => {
     expect(readContentsLine(line)).toEqual({ title, printed_page });
   });
@@ -469,8 +470,55 @@ describe('an outline', () => {
     };
     expect(rated(titles, 'Terms and Conditions')).toBe(1);
     expect(rated(titles, '1.4 Of clay')).toBeLessThan(0.97);
+    // An appendix's letter is a number too.
+    const appendices = [...titles.slice(0, 4), 'A Tools for Bells', 'B Signs of Wear'].map((title) =>
+      title.replace(/^1\.(?=\d)/, ''),
+    );
+    const plain = (text: string) =>
+      [...appendices, text].map((one, at) => ({ page: 3 + at, level: 1, text: one, scale: 1.2 }));
+    const printed = appendices.map((title, at): [string, string] => [title, `${at + 1}`]);
+    expect(joinOutline(contents(printed), plain('References'), runs, [], evidence).confidence).toBe(1);
+    expect(joinOutline(contents(printed), plain('C Marks of Founders'), runs, [], evidence).confidence).toBeLessThan(
+      0.97,
+    );
     const unnumbered = titles.map((title) => title.replace(/^\d\.\d /, ''));
     expect(rated(unnumbered, 'Terms and Conditions')).toBeLessThan(0.97);
+  });
+
+  test('misses no part of a chapter without a number, such as a licence, in contents that number most', () => {
+    const chapters = ['1 The Bell', '1.1 Of tin', 'Bells in Print', '1.2 Of lead', '1.3 Of iron'];
+    const level = (text: string) => (/^\d |^Licence/.test(text) ? 1 : 2);
+    const headingOf = (text: string, page: number) => ({ page, level: level(text), text, scale: 1.2 });
+    const rated = (titles: string[]) => {
+      const found = titles.map((text, at) => headingOf(text, 3 + at));
+      const parts = ['Preamble', 'Terms and Conditions'].map((text) => headingOf(text, 3 + titles.length));
+      const printed = titles.map((title, at): [string, string] => [title, `${at + 1}`]);
+      return joinOutline(contents(printed), [...found, ...parts], runs, [], evidence).confidence;
+    };
+    const more = ['2 The Rope', '3 The Clapper'];
+    expect(rated([...chapters, ...more, 'Licence'])).toBe(1);
+    expect(rated([...chapters, 'Licence', ...more])).toBeLessThan(0.97);
+    const unnumbered = chapters.map((title) => title.replace(/^\d\.\d /, ''));
+    expect(rated([...unnumbered, ...more, 'Licence'])).toBeLessThan(0.97);
+  });
+
+  test('confirms a short title that its text follows on the line, where the same number stands before both', () => {
+    const page = (number: number, text: string): PageRow => ({
+      number,
+      blend_result: {
+        lines: [{ text, size: 10, x: 50, y: 80 }],
+        text,
+        confidence: 1,
+        readings: ['text_layer'],
+        replaced: 0,
+      },
+      label_result: null,
+    });
+    const rated = (text: string) =>
+      joinOutline(contents([['1.1.1 FpX', '1']]), [], runs, [page(3, text)], evidence).confidence;
+    expect(rated('1.1.1 FpX. Let p be a number that is given')).toBe(1);
+    expect(rated('1.1.2 FpX. Let p be a number that is given')).toBe(0);
+    expect(rated('FpX and its kin are given by a number')).toBe(0);
   });
 
   test('leaves out a few headings that go on as text, and rates many', () => {
@@ -487,6 +535,12 @@ describe('an outline', () => {
     const many = [...running, 'No one of them can be taken for'];
     expect(joined(many).outline).toHaveLength(5);
     expect(joined(many).confidence).toBeLessThan(0.97);
+    // An example in large letters brings several to its page.
+    const onOnePage = (texts: string[]) =>
+      joinOutline(contents(printed), [...chapters, ...texts.map((text) => stray(text, 0))], runs, [], evidence);
+    expect(onOnePage(many)).toMatchObject({ left_out: many, confidence: 1 });
+    const more = [...many, 'Nor can any of the others be rung by', 'And the last of them is heard by the'];
+    expect(onOnePage(more).confidence).toBeLessThan(0.97);
     // As a second table of contents has them.
     expect(joined(['Contents', '2 The Rope']).left_out).toEqual(['Contents', '2 The Rope']);
     // The names of a program’s functions have their section’s number.

@@ -12,6 +12,7 @@ const wideDots = /[…⋯]/;
 /** A number at the end of a line: 12, xii, (12), 2-1, A-3, 12–15. */
 const lastNumber = /[(（[［]?[\p{L}\p{N}]{1,12}(?:[-\u2010\u2011–—~〜]\p{N}{1,5})?[)）\]］]?$/u;
 const firstNumber = /^(\p{N}{1,5})\s*([.…·•_‥⋅⋯・．\s]{3,})(.*\p{L}.*)$/u;
+const dottedEnd = /[.…·•_‥⋅⋯・．]\s*[(（]?\p{N}{1,5}[)）]?$/u;
 const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}]/u;
 
 /** A line of a table of contents. */
@@ -33,9 +34,9 @@ export function readLineEnd(line: string): ContentsLine | null {
   return bare !== printed_page && readPrintedNumber(bare) ? endAt(text, text.length - bare.length, bare) : null;
 }
 
-/** A line from right to left may have its number first, in the order in which it is painted. */
+/** A line from right to left may have its number first, in the order in which it is painted. Else that is the title's own number. */
 function inOrder(text: string): string {
-  const [, number, dots, title] = (rightToLeft.test(text) && firstNumber.exec(text)) || [];
+  const [, number, dots, title] = (rightToLeft.test(text) && !dottedEnd.test(text) && firstNumber.exec(text)) || [];
   return number && title ? `${title} ${dots} ${number}` : text;
 }
 

@@ -4,9 +4,13 @@ import { headingFinder } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
 import { numbersOf } from './titles.ts';
 
-/** So few are strays, and of a long book one for so many pages; of more, their share of the unlisted headings counts. */
+/**
+ * On so few pages they are strays, and of a long book on one of so many pages; on more, their share of the unlisted headings counts.
+ * A picture or an example may bring several to its page.
+ */
 const mostStrays = 2;
 const pagesOfStray = 50;
+const mostOnPage = 3;
 /** A title of fewer words may well end like half a sentence, or stand before a line that begins with a small letter, such as a command. */
 const fewestWords = 5;
 const shortPiece = 3;
@@ -33,7 +37,9 @@ export function doubtHeadings<T extends FoundHeading>(
     return unfinished.test(title) || /^\p{Ll}/u.test(after(title));
   };
   const doubtful = new Set(headings.filter(isDoubtful));
-  const areFew = doubtful.size <= Math.max(mostStrays, pages.length / pagesOfStray);
+  const most = Math.max(mostStrays, Math.ceil(pages.length / pagesOfStray));
+  const strayPages = new Set([...doubtful].map(({ page }) => page)).size;
+  const areFew = strayPages <= most && doubtful.size <= most + mostOnPage - 1;
   return { doubtful, areFew, rating: areFew ? 1 : 1 - doubtful.size / headings.length };
 }
 

@@ -2,7 +2,7 @@ import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts'
 import type { FileOutline } from '../_pipelines/toc-results.ts';
 import type { PlacedEntry } from './place-entries.ts';
 import { missingNumbers } from './read-contents.ts';
-import { alikeKeys, numbersOf, titleKey, titleKeys } from './titles.ts';
+import { alikeKeys, isCounted, titleKey, titleKeys } from './titles.ts';
 
 /** Evidence about a book's outline besides the entries themselves. */
 export interface Evidence {
@@ -19,6 +19,8 @@ export interface Evidence {
 const listsKind = 0.2;
 // Where so many of a kind's listed titles are numbered, contents leave out those without a number, such as a licence's parts.
 const numbersKind = 0.9;
+// Where so many entries are numbered, a chapter without a number has parts that the contents leave out, whatever their kind.
+const numbersMost = 0.75;
 // The file's outline may lead to the end of the page before the one that the contents name.
 const near = 1;
 
@@ -64,8 +66,9 @@ function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witness
   const kinds = new Map<string, { all: number; listed: number; within: number; listedWithin: number }>();
   const known = witnessed.map((title) => ({ ...title, isKnown: isListed(title.keys, title.page) }));
   const isNumbered = numberedKinds(known.filter((title) => title.isKnown));
+  const isUnder = underNoNumber(placed);
   for (const { kind, page, numbered, isKnown } of known) {
-    if (!isKnown && !numbered && isNumbered(kind)) continue;
+    if (!isKnown && !numbered && (isNumbered(kind) || isUnder(page))) continue;
     const count = kinds.get(kind) ?? { all: 0, listed: 0, within: 0, listedWithin: 0 };
     const [listed, within] = [isKnown ? 1 : 0, page <= last ? 1 : 0];
     kinds.set(kind, {
@@ -91,6 +94,20 @@ function numberedKinds(listed: readonly Witnessed[]): (kind: string) => boolean 
   return (kind) => {
     const { all = 0, numbered = 0 } = kinds.get(kind) ?? {};
     return all > 0 && numbered >= all * numbersKind;
+  };
+}
+
+/**
+ * Tells whether a page belongs to a chapter without a number, such as a licence, in contents that number most entries. They leave
+ * out the parts of such a chapter.
+ */
+function underNoNumber(placed: readonly PlacedEntry[]): (page: number) => boolean {
+  const entries = placed.filter((entry) => entry.page !== null);
+  const without = entries.filter(({ title }) => !isCounted(title)).length;
+  if (without > entries.length * (1 - numbersMost)) return () => false;
+  return (page) => {
+    const before = entries.findLast((entry) => (entry.page ?? 0) <= page);
+    return before !== undefined && !isCounted(before.title);
   };
 }
 
@@ -120,7 +137,7 @@ function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']):
       keys: titleKeys(title),
       kind: `${level}`,
       page: page ?? 0,
-      numbered: numbersOf(title) !== null,
+      numbered: isCounted(title),
     }))
     .filter(({ keys }) => keys.every((key) => key !== ''));
 }
@@ -134,7 +151,7 @@ function fromHeadings(placed: readonly PlacedEntry[], headings: readonly FoundHe
       keys: titleKeys(text),
       kind: `${level} ${scale}`,
       page,
-      numbered: numbersOf(text) !== null,
+      numbered: isCounted(text),
     }));
 }
 

@@ -1,16 +1,16 @@
 import type { PageRow } from './page-rows.ts';
-import { alikeKeys, titleKey } from './titles.ts';
+import { alikeKeys, numbersOf, titleKey } from './titles.ts';
 
 // A title may run over so many lines; a longer line than this is running text.
 const mostLines = 3;
 const longestLine = 160;
-// A shorter title could just as well be the beginning of a sentence.
+// A shorter title could just as well be the beginning of a sentence, unless a number such as "7.3.6" stands before both.
 const shortestRunIn = 8;
 
 /** All that may be a title on a page, by key: each line, and each two or three consecutive lines. */
 interface Titles {
   counts: Map<string, number>;
-  lines: string[];
+  lines: { key: string; numbers: string }[];
   isRough: boolean;
 }
 
@@ -28,11 +28,14 @@ export class PageTitles {
     return key === '' ? 0 : (this.#titlesOf(page).counts.get(key) ?? 0);
   }
 
-  /** Says whether the title stands there with misread letters, as on an image, or followed by text on its line. */
-  hasAlike(page: number, key: string): boolean {
+  /** Says whether a title with this key stands there with misread letters, as on an image, or followed by text on its line. */
+  hasAlike(page: number, key: string, title: string): boolean {
     const { lines, isRough } = this.#titlesOf(page);
-    const runsIn = key.length >= shortestRunIn;
-    return lines.some((line) => (runsIn && line.startsWith(key)) || (isRough && alikeKeys(line, key)));
+    const numbers = sectionNumber(title);
+    const runsIn = (line: { key: string; numbers: string }) =>
+      (key.length >= shortestRunIn || (key !== '' && numbers !== '' && numbers === line.numbers)) &&
+      line.key.startsWith(key);
+    return lines.some((line) => runsIn(line) || (isRough && alikeKeys(line.key, key)));
   }
 
   #titlesOf(page: number): Titles {
@@ -40,12 +43,12 @@ export class PageTitles {
     if (known) return known;
     const blend = this.#pages.get(page)?.blend_result;
     const texts = (blend?.lines ?? []).map(({ text }) => text).filter((text) => text.length <= longestLine);
-    const lines = texts.map(titleKey);
+    const lines = texts.map((text) => ({ key: titleKey(text), numbers: sectionNumber(text) }));
     const counts = new Map<string, number>();
     for (let first = 0; first < texts.length; first++) {
       // A title's number may stand on a line of its own, and so may the word "Chapter".
       for (let count = 1; count <= mostLines && first + count <= texts.length; count++) {
-        const joined = count === 1 ? (lines[first] ?? '') : titleKey(texts.slice(first, first + count).join(' '));
+        const joined = count === 1 ? (lines[first]?.key ?? '') : titleKey(texts.slice(first, first + count).join(' '));
         counts.set(joined, (counts.get(joined) ?? 0) + 1);
       }
     }
@@ -53,4 +56,10 @@ export class PageTitles {
     this.#read.set(page, titles);
     return titles;
   }
+}
+
+/** The number of several parts that a title begins with, such as "7.3.6"; empty where it has none. */
+function sectionNumber(title: string): string {
+  const numbers = numbersOf(title) ?? [];
+  return numbers.length > 1 ? numbers.join('.') : '';
 }

@@ -38,14 +38,14 @@ export function placeEntries(
   const lastOfBook = pages.at(-1)?.number ?? 0;
   const isContents = (page: number) => page >= contents.first_page && page <= contents.last_page;
   // Where the text begins on the last page of the contents, its title stands there twice.
-  const stands = (page: number, key: string, times: number) =>
-    titles.count(page, key) >= times || (!isContents(page) && titles.hasAlike(page, key));
+  const stands = (page: number, key: string, title: string) =>
+    titles.count(page, key) > 0 || (!isContents(page) && titles.hasAlike(page, key, title));
   let after = 1;
 
-  const byNumber = (expected: readonly number[], key: string): number | undefined => {
+  const byNumber = (expected: readonly number[], key: string, title: string): number | undefined => {
     const inOrder = [...expected.filter((page) => page >= after), ...expected.filter((page) => page < after)];
     const close = inOrder.flatMap((page) => nearby.map((distance) => page + distance));
-    return close.find((page) => titles.count(page, key) > 0) ?? inOrder.find((page) => stands(page, key, 1));
+    return close.find((page) => titles.count(page, key) > 0) ?? inOrder.find((page) => stands(page, key, title));
   };
   const byTitle = (key: string): number | undefined => {
     for (let page = Math.max(after, 1); page <= lastOfBook; page++) {
@@ -58,7 +58,7 @@ export function placeEntries(
     const keys = titleKeys(entry.title);
     const number = readPrintedNumber(entry.printed_page);
     const expected = number ? pagesOf(number, runs) : [];
-    const places = keys.map((key) => (expected.length > 0 ? byNumber(expected, key) : byTitle(key)));
+    const places = keys.map((key) => (expected.length > 0 ? byNumber(expected, key, entry.title) : byTitle(key)));
     const found = places.find((place) => place !== undefined);
     const page = found ?? expected.find((candidate) => candidate >= after) ?? expected[0] ?? null;
     if (found !== undefined) after = Math.max(after, found);

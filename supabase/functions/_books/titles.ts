@@ -57,6 +57,13 @@ export function numbersOf(title: string): number[] | null {
   return digits.split('.').map((part) => (/\d/.test(part) ? Number(part) : appendixLetters + part.charCodeAt(0) - 64));
 }
 
+const lettered = /^\s*(?:(?:Appendix|Anhang|Annexe?|Apéndice)\s+)?[A-Z][.:]?\s+\p{L}/u;
+
+/** Says whether a title begins with a number, or with a letter as an appendix does: "A Tools" in contents that number their chapters. */
+export function isCounted(title: string): boolean {
+  return numbersOf(title) !== null || lettered.test(title);
+}
+
 function sharedLetters(a: string, b: string): number {
   const counts = new Map<string, number>();
   for (const letter of a) counts.set(letter, (counts.get(letter) ?? 0) + 1);
