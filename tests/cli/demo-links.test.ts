@@ -79,6 +79,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
       expect(stdout).toMatch(/sheet +https:\S+\/your-sheet\/edit +1\n/);
       expect(stdout).toMatch(/extracted \d/);
       expect(stdout).toContain('2. Your links');
+      expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
     } finally {
       await boards.stop();
     }

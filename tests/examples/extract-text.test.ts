@@ -306,6 +306,16 @@ describe('a Word document', () => {
     expect(await textOf(bytes)).toMatch(/^# Minutes\n\nThe ferry/);
   });
 
+  test('is the same under any prefix of its namespaces', async () => {
+    const renamed = Object.entries(unzipSync(new Uint8Array(buildSampleDocx(blocks)))).map(([name, bytes]) => [
+      name,
+      strToU8(strFromU8(bytes).replace(/(<\/?|\sxmlns:|\s)w(?=[:=])/g, '$1ns0')),
+    ]);
+    const bytes = zipSync(Object.fromEntries(renamed));
+    expect(Buffer.from(bytes).equals(buildSampleDocx(blocks))).toBe(false);
+    expect(await textOf(bytes)).toBe(await textOf(new Uint8Array(buildSampleDocx(blocks))));
+  });
+
   test('has what its readers see: inserted text, text boxes, lists and notes, and nothing that was deleted', async () => {
     const item = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>';
     const box = `<mc:AlternateContent><mc:Choice><w:txbxContent>${paragraph('In a box')}</w:txbxContent></mc:Choice><mc:Fallback>${paragraph('In a box')}</mc:Fallback></mc:AlternateContent>`;
