@@ -63,7 +63,14 @@ do $$
 begin
   if exists (select from pg_available_extensions e where e.name = 'vector') then
     create schema if not exists extensions;
-    create extension if not exists vector with schema extensions;
+    begin
+      create extension if not exists vector with schema extensions;
+    exception
+      when insufficient_privilege then
+        raise warning 'public.memo_chunks gets arrays: only a superuser may create pgvector here';
+    end;
+  end if;
+  if to_regtype('extensions.vector') is not null then
     alter table public.memo_chunks add column embedding extensions.vector(1536) not null;
     create index memo_chunks_by_embedding on public.memo_chunks
       using hnsw (embedding extensions.vector_cosine_ops) where is_current;

@@ -16,8 +16,12 @@ const paragraph = (about: string) => `${about} `.repeat(Math.ceil(420 / (about.l
 async function found(engine: Engine, text: string, account?: string): Promise<string[]> {
   const claims = { app_metadata: { account_id: account } };
   const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);
-  const vector = JSON.stringify(embedText(text, dimensions)).replace('[', '{').replace(']', '}');
-  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [vector]);
+  const vector = JSON.stringify(embedText(text, dimensions));
+  // The type of a server without pgvector is real[], which has other brackets.
+  const isArray = await engine.value(`select to_regtype('extensions.vector') is null`);
+  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [
+    isArray ? vector.replace('[', '{').replace(']', '}') : vector,
+  ]);
   engine.database.giveBack(session);
   return rows.filter(({ similarity }) => similarity > 0.5).map(({ memo_id }) => memo_id);
 }
