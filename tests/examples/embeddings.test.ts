@@ -125,6 +125,18 @@ test('a memo whose chunks somebody deletes meanwhile is not complete', async ({ 
   ).rejects.toMatchObject({ code: 'MR002', message: `memo ${id} has 0 of 1 chunks` });
 });
 
+test('a completion of an older body writes nothing, and its memo stays due', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const id = await site.add(paragraph('first'));
+  await site.untilDone();
+  await site.edit(id, paragraph('second'));
+  await engine.sql.query('select public.apply_memo_chunks($1)', [
+    JSON.stringify([{ entity_id: id, result: { revision: 1, chunks: [] } }]),
+  ]);
+  expect(await engine.value('select embed_at is not null from public.memos')).toBe(true);
+  expect(await engine.value('select count(*) from public.memo_chunks')).toBe('1');
+});
+
 test('chunks are pieces of the text, at the ends of paragraphs and words, and halve no character', () => {
   const long = `${'word '.repeat(500)}\n\n${'💡'.repeat(1_500)}`;
   const text = ['short', 'also short', paragraph('a long one'), long, 'the end'].join('\n\n');
