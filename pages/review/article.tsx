@@ -14,6 +14,7 @@ import { movesAt } from './moves.ts';
 import { codeName, person, titleOf } from './names.ts';
 import { act, draft, focusTitle, isBusy, isCrossed, look, move, openArticle, opened } from './open-article.ts';
 import type { Article } from './project.ts';
+import { Stages } from './stages.tsx';
 import { isCurator } from './who.ts';
 
 const pollMs = 4000;
@@ -49,6 +50,7 @@ function Open({ article }: { article: Article }) {
         <Words text={title} most={1000} />
       </h2>
       <Standing article={article} />
+      <Stages id={article.id} />
       {isEdited && <EditForm article={article} />}
       {isEdited && isCrossed.value && <OwnText article={article} />}
       <Actions article={article} isEdited={isEdited} />

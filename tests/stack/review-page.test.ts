@@ -191,6 +191,20 @@ test('a curator rejects, looks again, puts back; each is a code that the article
   await expect.poll(() => focused(page)).toBe('h2 300 pending review');
 });
 
+test('the stages of an open article are shown as they move', async () => {
+  const id = await review.article('News of stages');
+  const { page } = await review.curator('stan');
+  await open(page, 'News of stages');
+  await press(page, 'Open');
+  await press(page, 'Approve');
+  const stages = page.getByRole('list', { name: 'Stages' });
+  await stages.getByText('publish queued').waitFor();
+  await review.publish(id);
+  await stages.getByText('publish completed').waitFor();
+  expect(await barriers(page)).toEqual([]);
+  await shoot(page, 'review-stages');
+});
+
 test('of two curators the slower one is told who was faster, and changes nothing', async () => {
   const id = await review.article('News of dyes');
   const rick = await review.curator('rick');

@@ -1,0 +1,61 @@
+// The stages that an article's run goes through, as they move.
+import { useEffect, useState } from 'preact/hooks';
+import type { Progress, StageProgress } from '../../packages/client/index.ts';
+import { Moment } from '../base/format.tsx';
+import { Words } from '../base/words.tsx';
+
+/** States in which there is nothing to tell of a stage. */
+const quiet = ['pending', 'skipped'];
+
+export function Stages({ id }: { id: string }) {
+  const [progress, setProgress] = useState<Progress>();
+  const [fault, setFault] = useState('');
+  useEffect(() => {
+    let stop: (() => void) | undefined;
+    let isGone = false;
+    import('./live.ts').then(
+      ({ watchArticle }) => {
+        if (!isGone) stop = watchArticle(id, setProgress, ({ message }) => setFault(message));
+      },
+      () => setFault('A part of this page cannot be loaded: reload it.'),
+    );
+    return () => {
+      isGone = true;
+      stop?.();
+    };
+  }, [id]);
+  if (fault) return <p class="hint">The stages are not shown: {fault}</p>;
+  const stages = Object.entries(progress?.stages ?? {}).filter(([, { state }]) => !quiet.includes(state));
+  if (!progress?.run || stages.length === 0) return null;
+  return (
+    <>
+      <ul class="stages" aria-label="Stages">
+        {stages.map(([name, stage]) => (
+          <li key={name} class={stage.state}>
+            <b>{name}</b> {stage.state}
+            <Troubles of={stage} />
+          </li>
+        ))}
+      </ul>
+      {progress.expectedEnd && !progress.done && (
+        <p class="hint">
+          Expected to be done by <Moment at={progress.expectedEnd} />.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Troubles({ of: { state, tries, error } }: { of: StageProgress }) {
+  return (
+    <>
+      {tries > 1 && `, try ${tries}`}
+      {error && state !== 'completed' && (
+        <>
+          {': '}
+          <Words text={error.message} most={300} />
+        </>
+      )}
+    </>
+  );
+}
