@@ -16,6 +16,7 @@ import { deployFunctions } from '../support/cli/recorded-deployment.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/engine/releases.ts';
 import { startTestSite } from '../support/examples/test-site.ts';
 import { startServer } from '../support/http-server.ts';
+import { huntLength } from '../support/hunt-length.ts';
 import { submitBook } from '../support/stack/books-stack.ts';
 import { CopiedExamples } from '../support/stack/copied-examples.ts';
 import { submitDocument } from '../support/stack/documents-stack.ts';
@@ -81,7 +82,7 @@ REVOKE ALL ON TABLE "public"."tickets" FROM "anon", "authenticated", "service_ro
 GRANT SELECT, INSERT, DELETE, UPDATE ON TABLE "public"."tickets" TO "service_role";
 RESET ALL;
 `;
-const many = Array.from({ length: 300 }, (_, at) => [
+const many = Array.from({ length: huntLength(30, 300) }, (_, at) => [
   `supabase/migrations/2025010100${String(at).padStart(4, '0')}_m.sql`,
   `create table public.m${at} (id int);\n`,
 ]);
