@@ -246,7 +246,7 @@ for (const [name, fill] of Object.entries(known)) {
         // Calls that look at the newest runs find some.
         await grow(engine, 50);
         for (const [, action] of actions) few.push(await rows(action));
-        await grow(engine, 3000);
+        await grow(engine, 1500);
         const more: Record<string, number> = {};
         for (const [place, [call, action]] of actions.entries())
           more[call] = (await rows(action)) - (few[place] as number);
@@ -255,7 +255,7 @@ for (const [name, fill] of Object.entries(known)) {
       // Before anything fails: nothing of this has its row.
       await engine.sql.query(clear);
       // Once a night pruning looks at each answered question.
-      const most = (action: string) => (action === 'pruning' ? 10_000 : 2500);
+      const most = (action: string) => (action === 'pruning' ? 5000 : 1250);
       const larger = Object.entries(grown).filter(
         ([action, more]) => more > most(action) && !walks[name]?.includes(action),
       );
