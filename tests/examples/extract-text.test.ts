@@ -111,6 +111,16 @@ describe('what a text lacks is counted', () => {
     });
   });
 
+  test('where a font without names shows letters of Europe for those of another script', async () => {
+    const thai = 'ÊÔ§·ÕèÁÕáÅÐÊÔ§·ÕèãËéÁÒã¹µé¹©ºÑº';
+    const high = thai.match(/[À-ÖØ-öø-ÿ]/g)?.length;
+    expect(await read(await textPdf([row(thai, 60), row('The tide turns.', 90)]))).toMatchObject({
+      partly_read: { doubtful_letters: high, pages: [1] },
+      doubts: [expect.stringContaining('may be others')],
+    });
+    expect((await read(await textPdf([row('Où êtes-vous né, à Hérémencé ?', 60)]))).partly_read).toBeUndefined();
+  });
+
   test('where pages are pictures among others', async () => {
     const mixed = await makePdf(3, async ([first, , third], pdf) => {
       first?.drawText('The tide', { x: 60, y: 60 });

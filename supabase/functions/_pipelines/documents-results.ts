@@ -23,7 +23,7 @@ export const partlyRead = z.object({
   unread_letters: z.int().nonnegative(),
   /** Of so many letters. */
   letters: z.int().nonnegative(),
-  /** Letters that may be others, or stand in another order: glyphs of joined letters for which the file gives no text that can be read. */
+  /** Letters that may be others, or stand in another order: of joined scripts or old fonts for which the file gives no text. */
   doubtful_letters: z.int().nonnegative().optional(),
   /** The first 100 pages with such letters, from 1; empty for a source without pages. */
   pages: z.array(z.int().positive()),

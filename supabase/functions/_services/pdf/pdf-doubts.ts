@@ -28,7 +28,7 @@ export function pdfDoubts(lost: LostText): string[] {
       : []),
     ...(doubtful_letters > 0
       ? [
-          `Of its ${letters} letters ${doubtful_letters} may be others or out of order, on pages ${listed(pages)}: glyphs of joined letters, for which the file gives no text that can be read.`,
+          `Of its ${letters} letters ${doubtful_letters} may be others or out of order, on pages ${listed(pages)}: glyphs of joined letters or of an old font, for which the file gives no text that can be read.`,
         ]
       : []),
     ...(picture_pages.length > 0 ? [`Pages that are pictures without text: ${listed(picture_pages)}.`] : []),

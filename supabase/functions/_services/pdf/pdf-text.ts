@@ -22,6 +22,9 @@ const longestHeading = 160;
 const mostPagesNamed = 100;
 // Of a file's letters: with more it has no text that is worth keeping.
 const mostUnread = 0.5;
+// Letters from À to ÿ in a line, and their share of all of its letters.
+const fewestStrange = 6;
+const mostStrange = 0.5;
 const mostLevels = 4;
 // A line that is so nearly as long as the page's longest was ended by the margin, and not by the author.
 const fullLine = 0.8;
@@ -64,7 +67,8 @@ export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART
       performance.now() - began < partMs;
     do {
       const number = part.to + 1;
-      const { lines, letters, unread, doubtful } = await pdf.pageLines(number);
+      const { lines, letters, unread, ...read } = await pdf.pageLines(number);
+      const doubtful = read.doubtful + strangeLetters(lines);
       const isPicture = lines.length === 0 && unread === 0 && !(await pdf.isBlank(number));
       part.to = number;
       part.pages.push(lines);
@@ -81,6 +85,19 @@ export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART
   } finally {
     await pdf.close();
   }
+}
+
+/**
+ * Counts the letters of lines that are mostly of À to ÿ, as no language writes them: a font of Thai or Russian without names for its
+ * glyphs is read so.
+ */
+function strangeLetters(lines: readonly PdfLine[]): number {
+  let strange = 0;
+  for (const { text } of lines) {
+    const high = text.match(/[À-ÖØ-öø-ÿ]/g)?.length ?? 0;
+    if (high >= fewestStrange && high > (text.match(/\p{L}/gu)?.length ?? 0) * mostStrange) strange += high;
+  }
+  return strange;
 }
 
 /**
