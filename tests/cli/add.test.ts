@@ -16,7 +16,7 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
   const before = filesOf(place);
   expect(await here('init', '--example', 'lead', ...at)).toMatchObject({
     status: 2,
-    stderr: 'There is no example lead: choose one of leads, documents, links, articles, books.\n',
+    stderr: 'There is no example lead: choose one of leads, documents, links, articles, books, embeddings.\n',
   });
   expect(await here('init', '--example', 'leads', ...at)).toMatchObject({
     status: 1,

@@ -200,6 +200,11 @@ test('the build says the language of a body, puts statements into a block, and d
   for (const text of [texts[3], texts[4]]) expect(text).not.toContain(now);
 });
 
+/** The settings by which a function looks up by keys, as each for Edge Functions does. */
+const byKey =
+  'set enable_bitmapscan = off set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off ' +
+  'set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan';
+
 test('a function is in plpgsql and returns nothing unless it says so, and one for Edge Functions asks for their release', async () => {
   const body = 'as $$\ndeclare\n  v_a int;\nbegin\n  perform p_id;\nend\n$$';
   write(
@@ -212,7 +217,7 @@ test('a function is in plpgsql and returns nothing unless it says so, and one fo
   expect(fired?.text).toContain('returns trigger\nsecurity definer\nlanguage plpgsql\n');
   expect(open?.text).toBe(
     '-- Adds.\ncreate or replace function public.millrace_a(p_id int default abs(1), p_b int default 1) returns void\n' +
-      'security definer\nlanguage plpgsql\nset search_path = pg_catalog, pg_temp\nas $$\ndeclare\n  v_a int;\nbegin\n' +
+      `security definer\n${byKey}\nlanguage plpgsql\nset search_path = pg_catalog, pg_temp\nas $$\ndeclare\n  v_a int;\nbegin\n` +
       '  if millrace.refuse_contract() is not null then\n    return millrace.refuse_contract();\n  end if;\n' +
       '  perform p_id;\nend\n$$',
   );
@@ -229,13 +234,11 @@ test('the build writes what follows from rules into a header, and lets Edge Func
   expect(made?.text).toBe(
     `-- Adds.\ncreate or replace ${header.replace('create ', '')} select 1 $$`.replace(
       'set millrace.plan = by_key',
-      'set enable_bitmapscan = off set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off ' +
-        'set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan\n' +
-        'security definer\nset search_path = pg_catalog, pg_temp',
+      `${byKey}\nsecurity definer\nset search_path = pg_catalog, pg_temp`,
     ),
   );
   expect(rights.map(({ text }) => text)).toEqual([
-    'revoke all on function public.millrace_a(int4) from public, anon, authenticated',
+    'revoke all on function public.millrace_a(int4) from public, anon, authenticated, service_role',
     'grant execute on function public.millrace_a(int4) to service_role',
     "comment on function public.millrace_a(int4) is 'Adds.'",
   ]);
@@ -244,6 +247,6 @@ test('the build writes what follows from rules into a header, and lets Edge Func
   expect(granted.slice(1).map(({ node }) => node.grantees?.length)).toEqual([undefined, 1]);
   write('engine/kernel/a.sql', `-- Adds.\n${header.replace('by_key', 'by_chance')} select 1 $$;\n`);
   await expect(codeStatements(path.join(root, 'engine'))).rejects.toThrow(
-    'engine/kernel/a.sql: there is no plan by_chance; the build has by_index, by_key, in_order, anew, for_lists, for_runs.',
+    'engine/kernel/a.sql: there is no plan by_chance; the build has by_index, by_key, in_order, anew, for_lists, for_runs, free.',
   );
 });
