@@ -11,6 +11,7 @@ import { traceHeaders } from '../../supabase/functions/_millrace/trace.ts';
 import { answerTracesWakeUp } from '../../supabase/functions/_millrace/traces/send-traces.ts';
 import type { Span } from '../../supabase/functions/_millrace/traces/write-spans.ts';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/engine/children.ts';
+import { inCountingSession } from '../support/engine/plan-rows.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { completed, failed, resume, Worker, waiting } from '../support/worker.ts';
 import { testPage } from './page.ts';
@@ -307,6 +308,32 @@ test('a refusal keeps the runs and is named by doctor(), and a run that is refus
   await engine.sql.query('select public.wake_traces()');
   page.expectPromised((await site.findings()).at(-1)?.message);
   expect(JSON.stringify(await site.findings())).not.toContain('secret of mine');
+});
+
+test('what the calls read does not grow with the runs that were sent', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  const grow = (runs: number) =>
+    engine.sql.query(
+      `insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
+      select p.id, p.current_version_id, '0', 'completed', n.at, n.at
+      from millrace.pipelines p, generate_series(1, $1), lateral (select millrace.now() - interval '1 hour') n(at)`,
+      [runs],
+    );
+  await grow(20);
+  await engine.sql.query('vacuum analyze millrace.runs');
+  await site.end(1);
+  await engine.advance('3 seconds');
+  await inCountingSession(engine.database.superUrl, async (client, rows) => {
+    const read = async () => [
+      await rows(() => client.query('select public.wake_traces()')),
+      await rows(() => client.query('begin; select public.take_traces(200); rollback')),
+    ];
+    const few = await read();
+    await grow(3000);
+    expect(await read()).toEqual(few);
+  });
+  await engine.sql.query(`delete from millrace.runs where entity_id = '0'`);
 });
 
 test('a share goes by the trace, whatever the call, and requests are bounded', async ({ engine }) => {

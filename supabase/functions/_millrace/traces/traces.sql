@@ -73,7 +73,8 @@ select coalesce(json_agg(json_build_object(
 from (
   select * from millrace.attempts o
   where o.run_id = p_run
-  order by o.id desc
+  -- Not by the primary key from its end.
+  order by o.id + 0 desc
   limit 500) a
 join millrace.stages s on s.id = a.stage_id
 $$;
@@ -102,9 +103,12 @@ $$;
 
 -- Takes the next runs of one pipeline: {pipeline, from, to, runs}; null without any. It looks at
 -- 1,000 runs at most, and returns at most p_runs of them with 1,000 attempts. Nobody else gets the
--- pipeline's runs for a minute.
+-- pipeline's runs for a minute. Look-ups by an index alone: a plan for few runs would read them all.
 create function public.take_traces(p_runs int) returns json
 language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
+set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   -- In a statement of its own: the next one sees all that was committed before.
@@ -202,10 +206,14 @@ begin
 end
 $$;
 
--- Wakes the function that sends, where something is due. A pipeline that is new begins with what
+-- Wakes the function that sends, where something is due. Look-ups by an index alone, as
+-- take_traces(): Postgres would read all runs for the few that are new. A pipeline that is new begins with what
 -- ends from now on.
 create function public.wake_traces() returns boolean
 language plpgsql volatile security definer set search_path = ''
+set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
+set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off set jit = off
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_until timestamptz := public.trace_horizon();
