@@ -310,6 +310,77 @@ test('a refusal keeps the runs and is named by doctor(), and a run that is refus
   expect(JSON.stringify(await site.findings())).not.toContain('secret of mine');
 });
 
+test('each run that is lost has its report, whatever was reported before, and no answer brings a key into it', async ({
+  engine,
+}) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  const { collector } = site;
+  const well = collector.reply;
+  const elsewhere = await new Collector().start();
+  const ids = await site.end(40);
+  const location = { location: `${elsewhere.url}/v1/traces` };
+  collector.reply = () => ({ status: 307, headers: location });
+  await site.send();
+  expect((await site.findings()).at(-1)?.message).toContain('the collector answered 307');
+  expect(elsewhere.headers).toEqual([]);
+
+  const isBad = (span: Span) => [ids[0], ids[20]].includes(String(attribute(span, 'millrace.entity')));
+  collector.reply = (spans) => (spans.some(isBad) ? { status: 400, body: 'bad span' } : well([]));
+  collector.headers = [];
+  await site.send('1 minute');
+  expect(site.entities()).toHaveLength(38);
+  // After a run that is refused for good the requests become large again.
+  expect(collector.headers.length).toBeLessThan(30);
+  const lost = (await site.findings()).filter(({ message }) => message.includes('was passed over'));
+  expect(lost).toHaveLength(2);
+
+  await site.end();
+  const body = '{"partialSuccess": {"rejectedSpans": "1", "errorMessage": "not for secret of mine"}}';
+  collector.reply = () => ({ status: 200, body });
+  await site.send('1 minute');
+  expect((await site.findings()).at(-1)?.message).toMatch(/the collector rejected 1 spans: not for …$/);
+});
+
+test('runs that wait for a transaction, or for a function that is gone, are reported as late', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  const late = async () => {
+    await engine.advance('16 minutes');
+    await engine.sql.query('select public.wake_traces()');
+    return (await site.findings()).filter(({ message }) => message.includes('over 15 minutes ago')).length;
+  };
+  // The clock of the database's sessions, since the test's own one stands.
+  await engine.sql.query('update public.test_clock set at = clock_timestamp()');
+  const other = await engine.database.connect();
+  await other.query('begin; select txid_current()');
+  await site.end();
+  expect(await late()).toBe(1);
+  await site.send();
+  expect(site.entities()).toEqual([]);
+  await other.query('rollback');
+  engine.database.giveBack(other);
+  site.collector.reply = () => ({ status: 503, headers: { 'retry-after': '1200' } });
+  await site.send();
+  // The wait that the collector asked for is no silence, what comes after is.
+  expect(await late()).toBe(1);
+  expect(await late()).toBe(1);
+  expect(await late()).toBe(2);
+});
+
+test('what ends while the share is 0 is not sent later', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  await engine.sql.query('update public.trace_exports set share = 0');
+  await site.end(3);
+  await engine.advance('1 minute');
+  await engine.sql.query('select public.wake_traces()');
+  await engine.sql.query('update public.trace_exports set share = 1');
+  const ids = await site.end(2);
+  await site.send();
+  expect(site.entities()).toEqual(ids);
+});
+
 test('what the calls read does not grow with the runs that were sent', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();
@@ -377,6 +448,19 @@ test('a run whose transaction commits late is not passed over', async ({ engine 
   await site.send('1 minute');
   expect(site.entities()).toHaveLength(2);
   engine.database.giveBack(other);
+});
+
+test('the page’s statements leave nothing of traces in the database', async ({ engine }) => {
+  const { page } = await open(engine);
+  await new Site(engine).start();
+  const [, text = ''] = page.text.split('a migration takes traces away:');
+  const statements = [...text.matchAll(/`([^`]+)`/g)].map(([, statement]) => statement);
+  for (const statement of statements) await engine.sql.query(String(statement));
+  expect(await engine.rows(`select jobname from cron.job where jobname ~ 'trace'`)).toEqual([]);
+  expect(
+    await engine.rows(`select oid::regprocedure::text from pg_proc where proname ~ 'trace' and proname <> 'traceparent'
+      and pronamespace = 'public'::regnamespace`),
+  ).toEqual([]);
 });
 
 test('nobody but the functions takes or notes traces, and the address is one of the function’s', async ({ engine }) => {

@@ -32,9 +32,9 @@ export async function postSpans(request: object, collector: Collector): Promise<
       // A key is for its collector alone.
       redirect: 'manual',
     });
-    const text = await answer.text();
+    const text = withoutKeys(await answer.text(), collector);
     if (answer.ok) return { taken: true, fault: rejectionIn(text) };
-    const said = excerpt(withoutKeys(text, collector), LONGEST_REASON).trim();
+    const said = excerpt(text, LONGEST_REASON).trim();
     const remedy = remedyFor(answer.status);
     return {
       taken: false,

@@ -109,6 +109,7 @@ export async function sendTraces(rpc: Rpc, sender: () => Sender, budget: Pick<Bu
     const posted = await post(sender, taken);
     if (posted.taken || !posted.isTooMuch) {
       await note(rpc, taken, posted);
+      if (posted.taken) most = Math.min(2 * most, MOST_RUNS);
     } else if (taken.runs.length > 1) {
       most = Math.floor(taken.runs.length / 2);
       await note(rpc, taken, { ...posted, waitSeconds: 0, fault: null });

@@ -199,8 +199,9 @@ begin
   if p_fault is not null then
     perform millrace.report('error', 'traces_refused',
       format('The traces of %s: %s', p_pipeline, left(p_fault, 500)),
-      jsonb_build_object('pipeline', p_pipeline), interval '10 minutes',
-      jsonb_build_object('pipeline', p_pipeline));
+      jsonb_build_object('pipeline', p_pipeline, 'run', p_to_run), interval '10 minutes',
+      -- Refusals repeat, and have no run. Spans that are lost are each reported.
+      jsonb_build_object('pipeline', p_pipeline, 'run', p_to_run));
   end if;
   return true;
 end
@@ -223,10 +224,16 @@ begin
   select p.name
   from millrace.pipelines p
   on conflict do nothing;
+  -- What ends while nothing is sent is not sent later.
+  update public.trace_exports e
+  set sent_at = v_until, sent_run = 0
+  where e.share = 0 and public.trace_is_due(e, v_until);
   select string_agg(e.pipeline, ', ' order by e.pipeline) into v_late
   from public.trace_exports e
-  where e.share > 0 and e.fault is null
-    and public.trace_is_due(e, v_until - interval '15 minutes');
+  where e.share > 0
+    -- A refusal that is waited out has been reported.
+    and (e.fault is null or e.taken_until < millrace.now() - interval '15 minutes')
+    and public.trace_is_due(e, millrace.now() - interval '15 minutes');
   if v_late is not null then
     perform millrace.report('error', 'traces_late', format('Runs that ended over 15 minutes ago '
       'have not been sent to the collector yet: %s', left(v_late, 300)), '{}',
