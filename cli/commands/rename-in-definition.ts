@@ -3,6 +3,7 @@ import path from 'node:path';
 import { CommandError } from '../command-error.ts';
 import type { Change } from '../project/change-set.ts';
 import type { Project } from '../project/find-project.ts';
+import { columnsOf } from '../project/stage-columns.ts';
 import { functionOf } from '../sync/pipeline-functions.ts';
 import { readDefinitions } from '../sync/read-definitions.ts';
 import type { Renamed } from '../sync/rename-stages.ts';
@@ -59,4 +60,14 @@ function inTexts(text: string, { pipeline, stage, name }: Renamed): string {
     .replaceAll(quoted(functionOf(pipeline, stage)), `$1${functionOf(pipeline, name)}$1`);
 }
 
-const inCondition = (stage: string) => new RegExp(`(?<=\\$\\.needs\\.)${stage}\\b`, 'g');
+/** A stage's name where a condition reads its result, between quotes too. */
+const inCondition = (stage: string) => new RegExp(`(?<=\\$\\.needs\\.(?:\\\\?")?)${stage}\\b`, 'g');
+
+/** The stages whose conditions still say the former name, or that of a column, in a way that this does not change. */
+export function conditionsLeft({ stages }: Defined['definition'], { stage }: Renamed): string[] {
+  const former = new RegExp(`\\b(?:${[stage, ...columnsOf(stage)].join('|')})\\b`);
+  return Object.entries(stages).flatMap(([name, { when = '', given, ...of }]) => {
+    const ends = 'ends' in of ? of.ends : undefined;
+    return former.test(JSON.stringify([when.replaceAll(inCondition(stage), ''), given, ends])) ? [name] : [];
+  });
+}

@@ -12,7 +12,7 @@ import { functionOf } from '../sync/pipeline-functions.ts';
 import type { Renamed } from '../sync/rename-stages.ts';
 import { requireFreeColumns, requireStageNames } from './add.ts';
 import { type Defined, findDefined } from './add-to-definition.ts';
-import { withStageRenamed } from './rename-in-definition.ts';
+import { conditionsLeft, withStageRenamed } from './rename-in-definition.ts';
 import { camel } from './stage-templates.ts';
 
 const usage = `npx millrace rename PIPELINE STAGE NAME [--dry-run]
@@ -100,7 +100,9 @@ function withNames(text: string, { stage, name }: Renamed): string {
     .replaceAll(new RegExp(`\\b${camel(stage)}(?=(?:Row|Stage)\\b)`, 'g'), camel(name));
 }
 
-function nextSteps({ root }: Project, { definition }: Defined, { pipeline, stage, name }: Renamed): string {
+function nextSteps({ root }: Project, { definition }: Defined, renamed: Renamed): string {
+  const { pipeline, stage, name } = renamed;
+  const conditions = conditionsLeft(definition, renamed).map((of) => (of === stage ? name : of));
   const of = definition.stages[stage];
   const function_ = of && 'function' in of ? of.function : undefined;
   const readers = Object.values(definition.stages).flatMap((other) =>
@@ -110,6 +112,9 @@ function nextSteps({ root }: Project, { definition }: Defined, { pipeline, stage
     new RegExp(`\\b${stage}\\b`).test(fs.readFileSync(path.join(root, file), 'utf8')),
   );
   return [
+    ...(conditions.length > 0
+      ? [`correct ${stage} in the conditions of ${conditions.join(', ')} where it is the stage; `]
+      : []),
     ...(stale.length > 0 ? [`write needs.${name} for needs.${stage} in ${stale.join(', ')}; `] : []),
     `npx millrace sync --renamed ${pipeline}.${stage}=${name}.`,
     ...(function_ === functionOf(pipeline, stage)

@@ -347,6 +347,7 @@ test('rename gives a stage another name in all that add wrote, says what is left
     'init',
     'add tickets triage reply',
     'add tickets grade --needs reply --when $.needs.reply.done==true',
+    'add tickets close --needs reply --when $.needs."reply".done==true&&$.entity.reply_result!=null',
     'sync',
   ];
   for (const line of lines) expect((await here(...line.split(' '), ...at)).status, line).toBe(0);
@@ -355,7 +356,7 @@ test('rename gives a stage another name in all that add wrote, says what is left
   const refused: [string, string][] = [
     ['rename tickets reply', 'Name a pipeline, its stage and the new name.'],
     ['rename calls hear listen', 'There is no pipeline calls in supabase/functions/_pipelines'],
-    ['rename tickets close end', 'Pipeline tickets has no stage close: it has triage, reply, grade.'],
+    ['rename tickets call ring', 'Pipeline tickets has no stage call: it has triage, reply, grade, close.'],
     ['rename tickets reply grade', 'Pipeline tickets has a stage grade already'],
     ['rename tickets reply Answer', '"Answer" cannot be a name'],
     ['sync --renamed tickets.reply=answer', 'or `npx millrace rename tickets reply answer` first'],
@@ -368,7 +369,7 @@ test('rename gives a stage another name in all that add wrote, says what is left
   const { status, stderr, stdout } = await here('rename', 'tickets', 'reply', 'answer', ...at);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toContain(
-    `Next: write needs.answer for needs.reply in ${handler}; npx millrace sync --renamed tickets.reply=answer. Once it is deployed, ` +
+    `Next: correct reply in the conditions of close where it is the stage; write needs.answer for needs.reply in ${handler}; npx millrace sync --renamed tickets.reply=answer. Once it is deployed, ` +
       'npx supabase functions delete tickets-reply takes the former function away.',
   );
   const after = filesOf(place);
@@ -376,6 +377,7 @@ test('rename gives a stage another name in all that add wrote, says what is left
   for (const [name, text] of Object.entries(after))
     if (!name.startsWith('supabase/migrations') && name !== handler)
       expect(text, name).not.toMatch(/\breply(?!\w)|replyRow|replyStage/);
+  expect(after['supabase/functions/_pipelines/tickets.ts']).toContain('$.needs."answer".done==true');
   expect(after['supabase/functions/_pipelines/tickets.ts']).toContain(
     "grade: { kind: 'function', function: 'tickets-grade', needs: ['answer'], when: '$.needs.answer.done==true' },",
   );
