@@ -1,12 +1,18 @@
 // millrace logs: the log lines that the failed tries of a run have kept, the oldest first.
 import pc from 'picocolors';
-import type { Run } from '../../operators/answers.ts';
+import type { Attempt, Run } from '../../operators/answers.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, numberIn, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { faultText, line, readLists, say } from './say.ts';
 import { terminalWidth, words, wrap } from './table.ts';
+
+/** How many of a run's attempts the API answers with their log. */
+const withLog = 10;
+
+const none =
+  'No failed try has kept log lines, or you may not see payloads. Those of other tries are in the function’s log.';
 
 export const logs = defineOperate({
   usage: `npx millrace logs RUN [--remote[=REF]]
@@ -22,15 +28,26 @@ async function tellLogs(asked: Asked): Promise<0> {
   if (word === undefined) throw new CommandError('Name a run.', 2);
   const stage = textOf(asked, 'stage');
   const run = await readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'attempts');
-  const tries = run.attempts.filter((of) => of.log && (stage === undefined || of.stage === stage));
-  say(asked, { run: run.run, attempts: tries }, () =>
-    tries.length === 0
-      ? wrap('No failed try has kept log lines. Those of other tries are in the function’s log.', terminalWidth())
-      : tries.flatMap(({ attempt, stage: at, number, ended_at, error, log = '' }) => [
-          pc.bold(line(`attempt ${attempt} at ${words(at)}, try ${number}, ${moment(ended_at ?? null)}`)),
-          ...(error ? [pc.red(line(words(faultText(error))))] : []),
-          ...log.split('\n').map((text) => `  ${visible(text)}`),
-        ]),
-  );
+  const isWanted = (of: Attempt) => stage === undefined || of.stage === stage;
+  const tries = run.attempts.filter((of) => of.log && isWanted(of));
+  const older = run.attempts.slice(0, -withLog).filter((of) => of.state === 'failed' && isWanted(of));
+  const ids = older.map(({ attempt }) => attempt);
+  say(asked, { run: run.run, attempts: tries, older: ids }, () => [
+    ...(ids.length > 0
+      ? wrap(
+          `Of failed tries before the newest ${withLog}: npx millrace show --attempt N, for ${ids.join(', ')}.`,
+          terminalWidth(),
+        )
+      : []),
+    ...(tries.length === 0 && ids.length === 0 ? wrap(none, terminalWidth()) : tries.flatMap(linesOf)),
+  ]);
   return 0;
+}
+
+function linesOf({ attempt, stage, number, ended_at, error, log = '' }: Attempt): string[] {
+  return [
+    pc.bold(line(`attempt ${attempt} at ${words(stage)}, try ${number}, ${moment(ended_at ?? null)}`)),
+    ...(error ? [pc.red(line(words(faultText(error))))] : []),
+    ...log.split('\n').map((text) => `  ${visible(text)}`),
+  ];
 }

@@ -215,6 +215,14 @@ test('logs prints what the failed tries of a run have kept', async () => {
     /^attempt \d+ at invoice, try 1, .*\n.*no_address.*\n {2}looked for an address\n {2}found none\n$/,
   );
   expect((await inProcess(['logs', '8', '--stage', 'label'])).stdout).toContain('No failed try has kept log lines');
+  // The API answers with the log of ten attempts: earlier ones are named, not said to have none.
+  await orders.rows(`insert into millrace.attempts (run_id, stage_id, number, state, created_at, superseded)
+    select run_id, stage_id, 100 + n, 'cancelled', created_at, true
+    from millrace.attempts, generate_series(1, 10) n where run_id = 8 and state = 'failed'`);
+  expect((await inProcess(['logs', '8'])).stdout).toMatch(
+    /^Of failed tries before the newest 10: npx millrace show --attempt N, for \d+\.\n$/,
+  );
+  await orders.rows('delete from millrace.attempts where run_id = 8 and number > 100');
   expect(await inProcess(['logs'])).toMatchObject({ code: 2, stderr: 'Name a run.' });
 });
 
