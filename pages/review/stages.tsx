@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Progress, StageProgress } from '../../packages/client/index.ts';
 import { Moment } from '../base/format.tsx';
+import { session } from '../base/session.ts';
 import { Words } from '../base/words.tsx';
 
 /** States in which there is nothing to tell of a stage. */
@@ -10,6 +11,8 @@ const quiet = ['pending', 'skipped'];
 export function Stages({ id }: { id: string }) {
   const [progress, setProgress] = useState<Progress>();
   const [fault, setFault] = useState('');
+  // A sign-in after the session's end brings a new token.
+  const reader = session.value;
   useEffect(() => {
     let stop: (() => void) | undefined;
     let isGone = false;
@@ -23,7 +26,7 @@ export function Stages({ id }: { id: string }) {
       isGone = true;
       stop?.();
     };
-  }, [id]);
+  }, [id, reader]);
   if (fault) return <p class="hint">The stages are not shown: {fault}</p>;
   const stages = Object.entries(progress?.stages ?? {}).filter(([, { state }]) => !quiet.includes(state));
   if (!progress?.run || stages.length === 0) return null;

@@ -193,12 +193,21 @@ test('a curator rejects, looks again, puts back; each is a code that the article
 
 test('the stages of an open article are shown as they move', async () => {
   const id = await review.article('News of stages');
-  const { page } = await review.curator('stan');
+  const { page, token } = await review.curator('stan');
   await open(page, 'News of stages');
   await press(page, 'Open');
   await press(page, 'Approve');
   const stages = page.getByRole('list', { name: 'Stages' });
   await stages.getByText('publish queued').waitFor();
+  // A sign-in after the session's end brings another token, with which the watch goes on.
+  await page.route('**/rest/v1/**', (route) =>
+    route.request().headers().authorization === `Bearer ${token}` ? route.fulfill(expired) : route.continue(),
+  );
+  const again = page.getByRole('dialog', { name: 'Your session has ended' });
+  await again.getByRole('radio', { name: 'access token' }).check();
+  await again.getByRole('textbox', { name: 'Access token' }).fill(await review.token('stan'));
+  await again.getByRole('button', { name: 'Sign in' }).click();
+  await again.waitFor({ state: 'hidden' });
   await review.publish(id);
   await stages.getByText('publish completed').waitFor();
   expect(await barriers(page)).toEqual([]);
