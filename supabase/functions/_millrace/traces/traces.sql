@@ -224,7 +224,7 @@ begin
   select p.name
   from millrace.pipelines p
   on conflict do nothing;
-  -- What ends while nothing is sent is not sent later.
+  -- Runs that end under share 0 are not sent later.
   update public.trace_exports e
   set sent_at = v_until, sent_run = 0
   where e.share = 0 and public.trace_is_due(e, v_until);
