@@ -76,17 +76,38 @@ begin
       using hnsw (embedding extensions.vector_cosine_ops) where is_current;
     create function public.search_memos(p_embedding extensions.vector, p_limit int default 10)
     returns table (memo_id uuid, chunk text, similarity real)
-    language sql stable
+    language plpgsql stable
     set search_path = pg_catalog, pg_temp
-    -- Goes on where rows of other accounts are nearest.
+    set enable_seqscan = off
+    -- Goes on where chunks that the caller may not see are nearest, until there are enough.
     set hnsw.iterative_scan = 'strict_order'
+    set hnsw.max_scan_tuples = 2147483647
+    set hnsw.scan_mem_multiplier = 1000
     as $search$
-      select p.memo_id, p.text, (1 - (p.embedding operator(extensions.<=>) p_embedding))::real
-      from public.memo_chunks p
-      join public.memos m on m.id = p.memo_id and strpos(m.body, p.text) > 0
-      where p.is_current
-      order by p.embedding operator(extensions.<=>) p_embedding
-      limit least(p_limit, 100)
+    begin
+      -- The chunks of few memos are all compared: the index would pass those of others first.
+      if (select count(*) from (select from public.memos limit 1001) m) <= 1000 then
+        return query
+        with seen as materialized (
+          select p.memo_id, p.text, p.embedding operator(extensions.<=>) p_embedding as distance
+          from public.memos m
+          join public.memo_chunks p
+            on p.memo_id = m.id and p.is_current and strpos(m.body, p.text) > 0
+        )
+        select s.memo_id, s.text, (1 - s.distance)::real
+        from seen s
+        order by s.distance
+        limit least(p_limit, 100);
+      else
+        return query
+        select p.memo_id, p.text, (1 - (p.embedding operator(extensions.<=>) p_embedding))::real
+        from public.memo_chunks p
+        join public.memos m on m.id = p.memo_id and strpos(m.body, p.text) > 0
+        where p.is_current
+        order by p.embedding operator(extensions.<=>) p_embedding
+        limit least(p_limit, 100);
+      end if;
+    end
     $search$;
   else
     alter table public.memo_chunks add column embedding real[] not null

@@ -24,4 +24,10 @@ test('what waits, what failed and what was bought is seen by the statements of t
   await site.untilDone();
   expect(await page.run(engine, 'select count(*), min(embed_at)')).toMatchObject([{ count: '0' }]);
   expect(Number((await page.run(engine, 'select sum'))[0]?.sum)).toBeGreaterThan(0);
+  site.provider.makes = 768;
+  await site.add('a canal gate');
+  await site.round();
+  page.expectPromised(
+    await engine.value(`select error ->> 'message' from millrace.attempts where state = 'failed' order by id desc`),
+  );
 });

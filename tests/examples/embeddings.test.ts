@@ -12,16 +12,21 @@ const blue = '00000000-0000-4000-8000-00000000000b';
 /** A paragraph that makes a chunk of its own. */
 const paragraph = (about: string) => `${about} `.repeat(Math.ceil(420 / (about.length + 1))).trim();
 
+/** The vector of a text, as the column takes it: a server without pgvector has real[], which has other brackets. */
+async function vectorOf(engine: Engine, text: string): Promise<string> {
+  const vector = JSON.stringify(embedText(text, dimensions));
+  const isArray = await engine.value(`select to_regtype('extensions.vector') is null`);
+  return isArray ? vector.replace('[', '{').replace(']', '}') : vector;
+}
+
 /** What an account finds by a text, nearest first; the service's key finds all. */
 async function found(engine: Engine, text: string, account?: string): Promise<string[]> {
   const claims = { app_metadata: { account_id: account } };
   const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);
-  const vector = JSON.stringify(embedText(text, dimensions));
-  // The type of a server without pgvector is real[], which has other brackets.
-  const isArray = await engine.value(`select to_regtype('extensions.vector') is null`);
-  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [
-    isArray ? vector.replace('[', '{').replace(']', '}') : vector,
-  ]);
+  // As in a large table, which pgvector reads by the index of vectors, and of it a small part.
+  await session.query('set hnsw.max_scan_tuples = 1; set enable_sort = off');
+  const vector = await vectorOf(engine, text);
+  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [vector]);
   engine.database.giveBack(session);
   return rows.filter(({ similarity }) => similarity > 0.5).map(({ memo_id }) => memo_id);
 }
@@ -39,6 +44,29 @@ test('a memo is found by what it says, in its account alone, and with its accoun
   expect(site.provider.calls).toBe(1);
 });
 
+test.for([1, 1_001])(
+  'an account of %i memos finds its own, however many of others are nearer',
+  async (own, { engine }) => {
+    const add = async (account: string, memos: number, texts: string[]) => {
+      await engine.sql.query(
+        `insert into public.memos (account_id, body) select $1, 'locks ' || at from generate_series(1, $2::int) at`,
+        [account, memos],
+      );
+      const ids = await engine.rows<{ id: string }>('select id from public.memos where account_id = $1', [account]);
+      for (const [at, text] of texts.entries()) {
+        await engine.sql.query(
+          `insert into public.memo_chunks (memo_id, digest, text, is_current, embedding) values ($1, '', 'locks', true, $2)`,
+          [ids[at]?.id, await vectorOf(engine, text)],
+        );
+      }
+    };
+    const near = Array.from({ length: 80 }, (_, at) => `canal locks and gates ${at}`);
+    await add(red, near.length, near);
+    await add(blue, own, own === 1 ? ['canal locks and boats'] : near.map((text) => text.replace('gates', 'boats')));
+    expect(await found(engine, 'canal locks and gates', blue)).toHaveLength(Math.min(own, 10));
+  },
+);
+
 test('fifty memos are one call, and their cost is the provider’s', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   for (let at = 0; at < 50; at++) await site.add([paragraph(`first ${at}`), paragraph(`second ${at}`)].join('\n\n'));
@@ -47,6 +75,31 @@ test('fifty memos are one call, and their cost is the provider’s', async ({ en
   expect(await engine.value(`select sum((usage ->> 'input_tokens')::int)::int from millrace.attempts`)).toBe(
     site.provider.tokens,
   );
+  expect(await site.faults()).toEqual([]);
+});
+
+test('vectors of another length are bought once, and not by halves of the memos', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  for (let at = 0; at < 4; at++) await site.add(paragraph(`memo ${at}`));
+  site.provider.makes = 768;
+  await site.round();
+  expect(site.provider.calls).toBe(1);
+  delete site.provider.makes;
+  await site.untilDone();
+  expect(await site.faults()).toEqual([]);
+});
+
+test('a request has no more tokens than a model takes, whatever the script', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const sizes: number[] = [];
+  site.provider.plan = (texts) => {
+    sizes.push(Buffer.byteLength(texts.join('')));
+    return 'answers';
+  };
+  // As much as a memo may have; a letter of such a script is up to three tokens.
+  await site.add(Array.from({ length: 66 }, (_, at) => `${at} ${'ሰ'.repeat(1_990)}`).join('\n\n'));
+  await site.untilDone();
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(300_000);
   expect(await site.faults()).toEqual([]);
 });
 

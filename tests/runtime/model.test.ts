@@ -54,6 +54,18 @@ describe('what a provider gives no tokens for is marked, since its cost is unkno
   });
 });
 
+test('vectors of another length than is asked for are a fault of the settings, and what they cost is told', async () => {
+  const embedding = Buffer.from(new Float32Array([1, 0]).buffer).toString('base64');
+  const json = { model: 'e', data: [{ index: 0, embedding }], usage: { prompt_tokens: 9 } };
+  const server = await startModelServer(() => ({ json }));
+  const { context, usages } = makeContext({ ...server.env, LLM_EMBEDDING_MODEL: 'e' });
+  expect(await failureOf(embedTexts(['clocks'], context, { dimensions: 3 }))).toMatchObject({
+    code: 'misconfigured',
+    message: 'The embedding model makes vectors of 2 numbers, and not of 3: set LLM_EMBEDDING_MODEL to one that can.',
+  });
+  expect(usages).toMatchObject([{ input_tokens: 9 }]);
+});
+
 describe('answered in the call', () => {
   test('the answer is parsed by the schema, which is sent along', async () => {
     const server = await startModelServer(() => ({ json: modelResponse({ answer: 'a clock' }) }));

@@ -9,8 +9,10 @@ import { memos } from '../_pipelines/memos.ts';
 
 /** As long as the column memo_chunks.embedding has it. */
 const dimensions = 1536;
-/** So many texts go in a request: a model takes some 300,000 tokens at once. */
+/** So many texts go in a request. */
 const textsAtOnce = 100;
+/** A model takes some 300,000 tokens at once, and a token is a byte at least. */
+const bytesAtOnce = 300_000;
 
 const input = z.object({ entity: z.object({ id: z.string(), revision: z.int(), body: z.string() }) });
 /** The digests of the chunks that the memo has at this revision. */
@@ -18,8 +20,8 @@ const output = z.object({ revision: z.int(), chunks: z.array(z.string()) });
 type Row = BatchRow<z.output<typeof input>>;
 
 /**
- * Asks the model for the vectors of all chunks of many memos that have none yet, a hundred in a request. Vectors that are written
- * stay, so a retry buys nothing twice. Throws a StageError.
+ * Asks the model for the vectors of all chunks of many memos that have none yet, up to a hundred in a request. Vectors that are
+ * written stay, so a retry buys nothing twice. Throws a StageError.
  */
 export async function embedMemos(rows: readonly Row[], context: BatchContext) {
   const { env, signal } = context;
@@ -27,8 +29,7 @@ export async function embedMemos(rows: readonly Row[], context: BatchContext) {
   const chunks = rows.map(({ input: { entity } }) => chunksOf(entity, model));
   const lacking = await lackingChunks(chunks.flat(), env, signal);
   const refused = new Set<string>();
-  for (let from = 0; from < lacking.length; from += textsAtOnce) {
-    const some = lacking.slice(from, from + textsAtOnce);
+  for (const some of requestsOf(lacking)) {
     const vectors = await embedTexts(
       some.map(({ text }) => text),
       context,
@@ -43,6 +44,22 @@ export async function embedMemos(rows: readonly Row[], context: BatchContext) {
       ? new RetriableError('memo_changed', 'The memo was changed meanwhile: its new body is embedded next.')
       : { revision: entity.revision, chunks: (chunks[at] ?? []).map(({ digest }) => digest) },
   );
+}
+
+/** The chunks by requests. */
+function requestsOf(chunks: Chunk[]): Chunk[][] {
+  const requests: Chunk[][] = [];
+  let bytes = Infinity;
+  for (const chunk of chunks) {
+    const { length } = new TextEncoder().encode(chunk.text);
+    bytes += length;
+    if (bytes > bytesAtOnce || requests.at(-1)?.length === textsAtOnce) {
+      requests.push([]);
+      bytes = length;
+    }
+    requests.at(-1)?.push(chunk);
+  }
+  return requests;
 }
 
 function chunksOf({ id, revision, body }: Row['input']['entity'], model: string): Chunk[] {

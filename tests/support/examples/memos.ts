@@ -33,6 +33,8 @@ export class Provider {
   url = '';
   /** Decides what becomes of a call, and may do something while the call is under way. */
   plan: (texts: string[]) => Promise<Fate> | Fate = () => 'answers';
+  /** How long its vectors are, whatever a request says. */
+  makes?: number;
   private stalled: { resolve(): void; rounds: number }[] = [];
   /** Called when the caller of the model stalls or dies. */
   onStall: (fate: Fate) => void = () => {};
@@ -46,7 +48,9 @@ export class Provider {
       if (fate === 'refuses') return c.json({ error: { message: 'slow down' } }, 429, { 'retry-after-ms': '1' });
       if (fate === 'fails') return c.json({ error: { message: 'oh' } }, 500, { 'retry-after-ms': '1' });
       try {
-        const answer = embeddings(body) as { usage: { prompt_tokens: number } };
+        const answer = embeddings({ ...body, dimensions: this.makes ?? body.dimensions }) as {
+          usage: { prompt_tokens: number };
+        };
         this.tokens += answer.usage.prompt_tokens;
         this.texts += [body.input].flat().length;
         if (fate !== 'answers') await this.stall(fate);

@@ -53,6 +53,8 @@ export async function embedTexts(
     const reported = { input: tokens, cached: 0, cacheWrite: 0, output: 0 };
     const output = priced === undefined ? undefined : 0;
     addUsage(context, usageOfTokens(answer.model, reported, { settings: { input: priced, output } }));
+    const other = dimensions && vectors.find(({ length }) => length !== dimensions);
+    if (other) throw otherLength(other.length, dimensions);
     return vectors;
   } catch (error) {
     throw error instanceof OpenAI.NotFoundError ? unknownModel(error) : modelError(error);
@@ -88,6 +90,12 @@ function vectorsOf(data: unknown, count: number): number[][] {
     );
   }
   return parsed.data.sort((one, other) => one.index - other.index).map(({ embedding }) => embedding);
+}
+
+function otherLength(length: number, dimensions: number): MisconfiguredError {
+  return new MisconfiguredError(
+    `The embedding model makes vectors of ${length} numbers, and not of ${dimensions}: set LLM_EMBEDDING_MODEL to one that can.`,
+  );
 }
 
 function unknownModel({ message }: Error): MisconfiguredError {
