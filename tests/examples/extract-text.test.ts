@@ -118,7 +118,8 @@ describe('what a text lacks is counted', () => {
       partly_read: { doubtful_letters: high, pages: [1] },
       doubts: [expect.stringContaining('may be others')],
     });
-    expect((await read(await textPdf([row('Où êtes-vous né, à Hérémencé ?', 60)]))).partly_read).toBeUndefined();
+    const right = ['Où êtes-vous né, à Hérémencé ?', 'Ø 10 Ø12 Ø14 Ø 16 Ø20 Ø25', '1.54 Å 2.1 Å 2.4 Å 3 Å 4 Å 5 Å'];
+    for (const text of right) expect((await read(await textPdf([row(text, 60)]))).partly_read).toBeUndefined();
   });
 
   test('where pages are pictures among others', async () => {

@@ -94,7 +94,8 @@ export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART
 function strangeLetters(lines: readonly PdfLine[]): number {
   let strange = 0;
   for (const { text } of lines) {
-    const high = text.match(/[À-ÖØ-öø-ÿ]/g)?.length ?? 0;
+    // A letter that stands alone is a sign, as of diameters (Ø 12) and of ångströms.
+    const high = text.match(/(?<=\p{L})[À-ÖØ-öø-ÿ]|[À-ÖØ-öø-ÿ](?=\p{L})/gu)?.length ?? 0;
     if (high >= fewestStrange && high > (text.match(/\p{L}/gu)?.length ?? 0) * mostStrange) strange += high;
   }
   return strange;
