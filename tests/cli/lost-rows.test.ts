@@ -25,7 +25,9 @@ it('brings settings, cron jobs and every definition back into a branch that was 
     await client.query(`
       truncate millrace.pipelines, millrace.limits, millrace.settings, millrace.releases cascade;
       select cron.unschedule(jobname) from cron.job`);
-    expect(lostPipelines({ findings: await findings() })).toHaveLength(12);
+    expect(lostPipelines({ findings: await findings() })).toHaveLength(
+      before.filter(({ digest }) => digest !== null).length,
+    );
     const lost = lostRows(project, { findings: await findings() });
     if (!lost) throw new Error('nothing is found to be lost');
     const target = `--yes --remote='${database.url}?sslmode=disable'`;
