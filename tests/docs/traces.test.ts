@@ -368,6 +368,18 @@ test('runs that wait for a transaction, or for a function that is gone, are repo
   expect(await late()).toBe(2);
 });
 
+test('a usage of any size leaves requests small, with the fields that are short', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  await site.end();
+  const usage = { model: 'x'.repeat(100_000), log: 'y', input_tokens: 12 };
+  await engine.sql.query('update millrace.attempts set usage = $1', [JSON.stringify(usage)]);
+  await site.send();
+  expect(JSON.stringify(site.collector.spans).length).toBeLessThan(10_000);
+  const [attempt] = named(site.collector.spans, 'weigh attempt');
+  expect(attribute(attempt, 'gen_ai.usage.input_tokens')).toBe('12');
+});
+
 test('what ends while the share is 0 is not sent later', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();

@@ -60,9 +60,13 @@ select coalesce(json_agg(json_build_object(
   'created', public.trace_micros(a.created_at), 'started', public.trace_micros(a.started_at),
   'finished', public.trace_micros(a.finished_at),
   'job_started', public.trace_micros(a.job_started_at),
-  'service', a.service, 'job', left(a.job_id, 200),
+  'service', left(a.service, 200), 'job', left(a.job_id, 200),
   'code', left(a.error ->> 'code', 100), 'message', left(a.error ->> 'message', 300),
-  'usage', a.usage - 'log',
+  -- Handlers report it: a text of any length would be sent with each attempt.
+  'usage', (
+    select jsonb_object_agg(u.key, u.value)
+    from jsonb_each(case jsonb_typeof(a.usage) when 'object' then a.usage end) u
+    where u.key <> 'log' and length(u.value::text) <= 300),
   'children', array(
     select json_build_object('run', c.id, 'trace', c.trace_id)
     from millrace.fan_outs f
