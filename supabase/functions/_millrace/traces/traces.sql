@@ -107,7 +107,8 @@ $$;
 
 -- Takes the next runs of one pipeline: {pipeline, from, to, runs}; null without any. It looks at
 -- 1,000 runs at most, and returns at most p_runs of them with 1,000 attempts. Nobody else gets the
--- pipeline's runs for a minute. Look-ups by an index alone: a plan for few runs would read them all.
+-- pipeline's runs for a minute. Looks runs up by an index alone: a plan made for few runs would
+-- read them all.
 create function public.take_traces(p_runs int) returns json
 language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
@@ -211,9 +212,8 @@ begin
 end
 $$;
 
--- Wakes the function that sends, where something is due. Look-ups by an index alone, as
--- take_traces(): Postgres would read all runs for the few that are new. A pipeline that is new begins with what
--- ends from now on.
+-- Wakes the function that sends, where something is due. A pipeline that is new begins with what
+-- ends from now on. Looks runs up by an index alone, as take_traces().
 create function public.wake_traces() returns boolean
 language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
