@@ -1820,7 +1820,7 @@ table public.linkedin_posts_stage row level security
   CREATE INDEX linkedin_posts_stage_by_age ON public.linkedin_posts_stage USING btree (processed_at)
   CREATE UNIQUE INDEX linkedin_posts_stage_pkey ON public.linkedin_posts_stage USING btree (link_id)
   grant delete, insert, select, update to service_role
-table public.memo_chunks row level security
+table public.memo_chunks with (fillfactor=50) row level security
   column digest text not null
   column embedding real[] not null
   column is_current boolean not null default false

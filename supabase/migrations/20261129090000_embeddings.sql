@@ -49,7 +49,8 @@ create table public.memo_chunks (
   text text not null,
   is_current boolean not null default false,
   constraint memo_chunks_pkey primary key (memo_id, digest)
-);
+  -- With room for is_current beside each row: a completion writes to no index of vectors.
+) with (fillfactor = 50);
 comment on table public.memo_chunks is
   'The pieces of memos with their vectors. Text and vector are inserted and deleted together, and '
   'never updated.';
@@ -73,7 +74,7 @@ begin
   if to_regtype('extensions.vector') is not null then
     alter table public.memo_chunks add column embedding extensions.vector(1536) not null;
     create index memo_chunks_by_embedding on public.memo_chunks
-      using hnsw (embedding extensions.vector_cosine_ops) where is_current;
+      using hnsw (embedding extensions.vector_cosine_ops);
     create function public.search_memos(p_embedding extensions.vector, p_limit int default 10)
     returns table (memo_id uuid, chunk text, similarity real)
     language plpgsql stable

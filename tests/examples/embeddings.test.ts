@@ -168,6 +168,24 @@ test('an answer that comes after its lease writes nothing', async ({ engine }) =
   expect(await site.faults()).toEqual([]);
 });
 
+test('a completion writes to no index of vectors, which takes milliseconds a chunk', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const chunks = [];
+  for (let at = 0; at < 40; at++) {
+    const text = Array.from({ length: 40 }, () => crypto.randomUUID()).join(' ');
+    const embedding = embedText(text, dimensions);
+    chunks.push({ memo_id: await site.add(text), revision: 1, digest: 'abc', text, embedding });
+  }
+  await engine.sql.query('select public.keep_chunks($1)', [JSON.stringify(chunks)]);
+  const result = { revision: 1, chunks: ['abc'] };
+  const items = JSON.stringify(chunks.map(({ memo_id }) => ({ entity_id: memo_id, result })));
+  await engine.sql.query('begin');
+  await engine.sql.query('select public.apply_memo_chunks($1)', [items]);
+  const inPlace = `select pg_stat_get_xact_tuples_hot_updated('public.memo_chunks'::regclass)::int`;
+  expect(await engine.value(inPlace)).toBe(chunks.length);
+  await engine.sql.query('commit');
+});
+
 test('a memo whose chunks somebody deletes meanwhile is not complete', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   const id = await site.add(paragraph('first'));
