@@ -16,9 +16,9 @@ export function Stages({ id }: { id: string }) {
   useEffect(() => {
     let stop: (() => void) | undefined;
     let isGone = false;
-    import('./live.ts').then(
-      ({ watchArticle }) => {
-        if (!isGone) stop = watchArticle(id, setProgress, ({ message }) => setFault(message));
+    import('../base/live.ts').then(
+      ({ watchProgress }) => {
+        if (!isGone) stop = watchProgress('articles', id, setProgress, ({ message }) => setFault(message));
       },
       () => setFault('A part of this page cannot be loaded: reload it.'),
     );

@@ -6,10 +6,19 @@ import path from 'node:path';
 import { writeWhole } from '../engine/built.mjs';
 
 /** The pages there are; they stand on the folder `base`. */
-export const pageNames = ['operate', 'review'];
+export const pageNames = ['operate', 'review', 'leads'];
 
 const noteFile = path.join('.cache', 'pages-built');
-const read = ['package-lock.json', 'operators', 'pages', path.join('docs', 'errors.md'), path.join('tools', 'pages')];
+const read = [
+  'package-lock.json',
+  'operators',
+  path.join('packages', 'client'),
+  'pages',
+  path.join('docs', 'errors.md'),
+  path.join('tools', 'pages'),
+];
+/** Built of them. */
+const builtFolders = ['pages', path.join('packages', 'client')].map((folder) => path.join(folder, 'dist'));
 
 /**
  * Where a page is built.
@@ -25,7 +34,7 @@ function filesAt(root, place) {
   return readdirSync(whole, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith(path.join('pages', 'dist')));
+    .filter((file) => !builtFolders.some((folder) => file.startsWith(folder)));
 }
 
 /**

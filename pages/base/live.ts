@@ -1,7 +1,7 @@
-// Watches the progress of articles, over supabase-js, which a page loads once somebody opens one.
+// Watches the progress of rows, over supabase-js, in the name of whoever is signed in.
 import { createClient, type SupabaseClient } from '@supabase/supabase-js';
 import { type Progress, type ProgressError, watchRow } from '../../packages/client/index.ts';
-import { type Session, session } from '../base/session.ts';
+import { type Session, session } from './session.ts';
 
 const clients = new WeakMap<Session, SupabaseClient>();
 
@@ -13,12 +13,13 @@ function clientOf(given: Session): SupabaseClient {
   return client;
 }
 
-/** Calls `onChange` with each state of an article's stages until the returned function is called. */
-export function watchArticle(
+/** Calls `onChange` with each state of a row's stages until the returned function is called. */
+export function watchProgress(
+  pipeline: string,
   key: string,
   onChange: (progress: Progress) => void,
   onError: (error: ProgressError) => void,
 ): () => void {
   if (!session.value) return () => {};
-  return watchRow(clientOf(session.value), { pipeline: 'articles', key }).subscribe(onChange, onError);
+  return watchRow(clientOf(session.value), { pipeline, key }).subscribe(onChange, onError);
 }
