@@ -1,6 +1,9 @@
-// The review page in a real Chromium, on a real stack: curators open, edit, approve and reject, with the keyboard too.
+// The review page in a real Chromium, on a real stack: curators open, edit, approve and reject, with the keyboard too. The leads' page
+// beside it.
+import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { pageLink } from '../../local/platform/page-link.ts';
 import { reviewLink } from '../../local/platform/review-link.ts';
 import { barriers } from '../support/stack/barriers.ts';
 import { ReviewStack } from '../support/stack/review-stack.ts';
@@ -212,6 +215,66 @@ test('the stages of an open article are shown as they move', async () => {
   await stages.getByText('publish completed').waitFor();
   expect(await barriers(page)).toEqual([]);
   await shoot(page, 'review-stages');
+});
+
+const leadOf = (page: Page, email: string) => page.getByRole('listitem', { name: email });
+const stagesOf = (page: Page, email: string) =>
+  leadOf(page, email).getByRole('list', { name: 'Stages' }).getByRole('listitem').allInnerTexts();
+/** The stages of a lead on the leads' page, each with its state. */
+const states = (page: Page, email: string) =>
+  expect.poll(async () => (await stagesOf(page, email)).map((text) => text.split(/\s+/).slice(0, 2).join(' ')), {
+    timeout: 30_000,
+  });
+
+test('the leads’ page shows each stage of the account’s leads move, and starts them again', async () => {
+  const account = randomUUID();
+  const id = await review.lead(account, 'office@looms.test');
+  const other = await review.lead(account, 'office@reeds.test');
+  await review.lead(randomUUID(), 'office@foreign.test');
+  const page = await review.visit(await pageLink(review.stack, 'leads', { account_id: account }));
+  const names = ['scrape', 'intel', 'strategy', 'subject', 'messaging'];
+  await states(page, 'office@looms.test').toEqual(names.map((name) => `${name} pending`));
+  expect(await page.getByText('office@foreign.test').count()).toBe(0);
+  await page.evaluate(() => Object.assign(window, { isSame: true }));
+
+  await review.rows(`update leads set scrape_status = 'queued' where account_id = $1`, [account]);
+  await states(page, 'office@looms.test').toEqual(names.map((name, n) => `${name} ${n ? 'pending' : 'queued'}`));
+  await review.workLead(id, 'scrape');
+  await states(page, 'office@looms.test').toContain('intel queued');
+  await review.rows(
+    `select millrace.fail_stage(id, 'scrape', 'The site is gone.', true) from millrace.runs where entity_id = $1`,
+    [other],
+  );
+  await states(page, 'office@reeds.test').toContain('scrape failed');
+  await leadOf(page, 'office@reeds.test').getByText('The site is gone.').waitFor();
+  await page.getByText('1 of 2 leads done').waitFor();
+  await shoot(page, 'leads-moving');
+
+  await review.workLead(id, 'intel', { company_name: 'Looms of the valley' });
+  for (const stage of ['strategy', 'subject']) await review.workLead(id, stage);
+  await review.workLead(id, 'messaging', { subject: 'Looms for you', body: 'We weave.', call_to_action: 'Write.' });
+  await page.getByRole('heading', { name: 'Looms of the valley' }).waitFor();
+  await page.getByText('Looms for you').click();
+  await page.getByText('We weave.').waitFor();
+  await states(page, 'office@looms.test').toEqual(names.map((name) => `${name} completed`));
+  expect(await barriers(page)).toEqual([]);
+  await shoot(page, 'leads-done');
+  await page.setViewportSize({ width: 390, height: 800 });
+  await shoot(page, 'leads-narrow');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+  await press(page, 'Run again: office@looms.test');
+  await states(page, 'office@looms.test').toContain('scrape queued');
+  expect(await page.evaluate(() => 'isSame' in window)).toBe(true);
+});
+
+test('the leads’ page says what is wrong: no link, or one that has run out', async () => {
+  const page = await review.visit(`${review.stack.apiUrl}/leads/`);
+  await page.getByText('Nobody is signed in here').waitFor();
+  const token = await review.token('late', { exp: Math.floor(Date.now() / 1000) - 60 });
+  const link = new URLSearchParams({ key: review.stack.publishableKey, token });
+  const late = await review.visit(`${review.stack.apiUrl}/leads/#${link}`);
+  await refused(late, 'JWT expired');
+  await late.getByText('start it again and open the link').waitFor();
 });
 
 test('of two curators the slower one is told who was faster, and changes nothing', async () => {

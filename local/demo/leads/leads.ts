@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Sites } from '../samples/sites/server.ts';
 
@@ -41,11 +42,10 @@ function defaultPort(url: URL): string {
 }
 
 /** Inserts the leads, all of one account. */
-export async function insertLeads(client: pg.Client, leads: Lead[]): Promise<void> {
+export async function insertLeads(client: pg.Client, leads: Lead[], account = randomUUID()): Promise<void> {
   await client.query(
     `insert into public.leads (email, company_url, account_id)
-     select l.email, l.url, account.id
-     from jsonb_to_recordset($1) as l(email text, url text), (select gen_random_uuid() as id) account`,
-    [JSON.stringify(leads)],
+     select l.email, l.url, $2 from jsonb_to_recordset($1) as l(email text, url text)`,
+    [JSON.stringify(leads), account],
   );
 }

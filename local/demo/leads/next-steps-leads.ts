@@ -1,10 +1,13 @@
 import type { NextSteps } from '../next-steps.ts';
 
-/** Where to look next after the leads' demo. */
-export function leadSteps(sitesUrl: string): NextSteps {
+/** Where to look next after the leads' demo; `pageUrl` leads to the leads' page and brings a token along. */
+export function leadSteps(sitesUrl: string, pageUrl: string): NextSteps {
   return {
-    keep: ['npm run demo -- --keep', ''],
-    addresses: [['Sample sites', sitesUrl]],
+    keep: ['npm run demo -- --keep', ', with a page of the leads that shows their stages move'],
+    addresses: [
+      ["Leads' page", pageUrl],
+      ['Sample sites', sitesUrl],
+    ],
     statements: [
       ['select * from lead_pipeline_status;', 'where each lead stands'],
       ['select * from millrace.stage_health;', 'what is ready, in work and failed'],

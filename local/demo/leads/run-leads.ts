@@ -1,6 +1,8 @@
 // The demo of the leads pipeline, on a stack of its own.
+import { randomUUID } from 'node:crypto';
 import pc from 'picocolors';
 import { leads as pipeline } from '../../../supabase/functions/_pipelines/leads.ts';
+import { pageLink } from '../../platform/page-link.ts';
 import { readSettings } from '../../platform/settings.ts';
 import { heading, onAStack, print } from '../on-a-stack.ts';
 import { printCosts } from '../print-costs.ts';
@@ -29,10 +31,13 @@ export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, e
   settings.env.SCRAPER_ALLOW_HOSTS = allowHosts(reachable, settings.env.SCRAPER_ALLOW_HOSTS);
   const title = 'Millrace: from web sites to outreach messages, on Supabase without Docker';
   try {
-    return await onAStack({ title, settings, keep, ending }, async (_stack, watching) => {
+    return await onAStack({ title, settings, keep, ending }, async (stack, watching) => {
       const { client } = watching;
       heading(`2. ${leads.length} ${leads.length === 1 ? 'lead' : 'leads'}, started by one SQL update`);
-      await insertLeads(client, leads);
+      const account = randomUUID();
+      await insertLeads(client, leads, account);
+      const pageUrl = await pageLink(stack, 'leads', { account_id: account });
+      if (keep) print(`  See their stages move at\n  ${pageUrl}\n`);
       print(`  ${pc.cyan(startStatement)}\n`);
       await client.query(startStatement);
       const finished = await watchLeads(watching, stages);
@@ -56,7 +61,7 @@ export async function runLeads({ keep, urls }: { keep: boolean; urls: URL[] }, e
         },
         failed: !finished || failures.some((failure) => !broken.has(failure.company_url)),
         complaint: finished ? undefined : stuck,
-        nextSteps: leadSteps(sites.url),
+        nextSteps: leadSteps(sites.url, pageUrl),
       };
     });
   } finally {

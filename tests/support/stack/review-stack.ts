@@ -1,4 +1,4 @@
-// A stack with articles and the review page, and curators at it, each with a browser of their own.
+// A stack with articles, leads and their pages, and people at them, each with a browser of their own.
 import { randomUUID } from 'node:crypto';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -31,7 +31,7 @@ export class ReviewStack extends ProjectStack {
       review.#browser = await launchChromium();
       await defineArticles((statement, values) => review.rows(statement, values));
       // The tests do the work of its functions themselves.
-      await review.rows(`select millrace.pause('articles')`);
+      await review.rows(`select millrace.pause('articles'), millrace.pause('leads')`);
     } catch (error) {
       await review.stop();
       throw error;
@@ -104,6 +104,22 @@ export class ReviewStack extends ProjectStack {
     return this.value(
       `insert into public.ingestion_queue (${names}) values (${names.map((_, n) => `$${n + 1}`)}) returning id`,
       Object.values(row),
+    );
+  }
+
+  /** A lead of an account. */
+  async lead(account: string, email: string): Promise<string> {
+    return this.value(
+      `insert into public.leads (email, company_url, account_id) values ($1, 'https://looms.test', $2) returning id`,
+      [email, account],
+    );
+  }
+
+  /** Does the work of a lead's stage. */
+  async workLead(id: string, stage: string, result: Row = {}): Promise<void> {
+    await this.rows(
+      `select millrace.complete_stage(id, $2, $3) from millrace.runs where entity_id = $1 and status = 'running'`,
+      [id, stage, JSON.stringify(result)],
     );
   }
 
