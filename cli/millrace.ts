@@ -64,6 +64,10 @@ const commands: Record<string, Entry> = {
     summary: 'the runtime and the engine of this release in the place of an older one',
     load: async () => (await import('./commands/upgrade.ts')).upgrade,
   },
+  completion: {
+    summary: 'a script by which bash, zsh or fish completes commands and options',
+    load: async () => (await import('./commands/completion.ts')).completionOf({ ...commands, ...operateEntries }),
+  },
   uninstall: {
     summary: 'a migration that removes the engine; our files go',
     load: async () => (await import('./commands/uninstall.ts')).uninstall,
