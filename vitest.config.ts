@@ -25,7 +25,7 @@ export const common = {
 // These count what their process has used, some of them through the functions' own code, which does. The last gives its process a
 // window, which openai would take for a browser's. Each file has a process to itself.
 const counting = [
-  'tests/docs/services.test.ts',
+  ...['services', 'traces'].map((name) => `tests/docs/${name}.test.ts`),
   'tests/engine/alerts/alerts-arrive.test.ts',
   ...['budget', 'drain', 'drain-limits', 'job-poll', 'serve-stage'].map((name) => `tests/runtime/${name}.test.ts`),
   ...['extract-text', 'pdf', 'sample-documents', 'transcription-callbacks'].map(

@@ -414,7 +414,8 @@ test('what the calls read does not grow with the runs that were sent', async ({ 
     ];
     const few = await read();
     await grow(3000);
-    expect(await read()).toEqual(few);
+    // Hint bits and the like make a row or two of difference.
+    for (const [call, many] of (await read()).entries()) expect(many).toBeLessThan((few[call] ?? 0) + 10);
   });
   await engine.sql.query(`delete from millrace.runs where entity_id = '0'`);
 });
