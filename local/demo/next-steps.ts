@@ -32,7 +32,8 @@ export function printNextSteps(steps: NextSteps, stack: Stack | undefined, print
     print('\n  In the database, as in Supabase Studio’s SQL editor:');
   } else {
     const [command, offer] = steps.keep;
-    print(`  ${pc.cyan(command)} stays up${offer}. It prints where page and database are. There, try:`);
+    print(`  ${pc.cyan(command)} stays up${offer}.`);
+    print('  It prints where page and database are. There, try:');
   }
   for (const [statement, meaning] of steps.statements) {
     print(`    ${pc.cyan(statement.padEnd(width))}${pc.dim(statement.length < width ? meaning : `  ${meaning}`)}`);
