@@ -280,7 +280,7 @@ test('a refusal keeps the runs and is named by doctor(), and a run that is refus
   const [finding] = await engine.rows(`select detail from millrace.doctor() where detail ~ 'traces of parcels'`);
   expect(finding?.detail).toContain('busy');
 
-  // One run, and whatever is sent with it.
+  // The collector refuses each request with this run.
   collector.reply = (spans) =>
     spans.some((span) => attribute(span, 'millrace.entity') === ids[3]) ? { status: 400, body: 'bad span' } : well([]);
   await site.send('11 minutes');
@@ -474,6 +474,15 @@ test('the page’s statements leave nothing of traces in the database', async ({
     await engine.rows(`select oid::regprocedure::text from pg_proc where proname ~ 'trace' and proname <> 'traceparent'
       and pronamespace = 'public'::regnamespace`),
   ).toEqual([]);
+});
+
+test('a role that may not see the transactions of others is refused, with the remedy', async ({ engine }) => {
+  const session = await engine.database.connect('service_role');
+  expect(await engine.refusal(migration, [], session)).toMatchObject({
+    code: '42501',
+    hint: expect.stringMatching(/^As a superuser: grant pg_read_all_stats to service_role\./),
+  });
+  engine.database.giveBack(session);
 });
 
 test('nobody but the functions takes or notes traces, and the address is one of the function’s', async ({ engine }) => {

@@ -19,7 +19,7 @@ async function vectorOf(engine: Engine, text: string): Promise<string> {
   return isArray ? vector.replace('[', '{').replace(']', '}') : vector;
 }
 
-/** What an account finds by a text, nearest first; the service's key finds all. */
+/** The memos that an account finds by a text, nearest first. Without an account the service's key asks, which finds all. */
 async function found(engine: Engine, text: string, account?: string): Promise<string[]> {
   const claims = { app_metadata: { account_id: account } };
   const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);

@@ -37,7 +37,7 @@ async function endWaits(engine: Engine): Promise<void> {
   await engine.advance('2 seconds');
 }
 
-/** One batch was begun, and nothing was asked directly. */
+/** Expects that the site began one batch, and asked nothing directly. */
 function expectOne(site: BatchSite): void {
   expect(site.provider.jobs.batches).toHaveLength(1);
   expect(site.provider.calls.direct ?? 0).toBe(0);

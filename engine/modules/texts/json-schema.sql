@@ -54,7 +54,7 @@ declare
   end;
 
 return coalesce((
-  -- Of its parts: fields that are missing, then those that are there, or items.
+  -- The first fault of a part: missing fields come first, then fields that are there, or items.
   select f.sentence
   from (
     select r.ordinal - 1000000 as ordinal, r.name,

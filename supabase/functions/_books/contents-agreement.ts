@@ -37,7 +37,7 @@ export function rangeAgreement(
   const stretches = findContents(pages);
   const own = stretches.filter((stretch) => stretch.first_page <= last && stretch.last_page >= first);
   const exact = own.some((stretch) => stretch.first_page === first && stretch.last_page === last);
-  // One table may write "A Tools" and another "Appendix A Tools".
+  // The short table may write "A Tools" where the full one writes "Appendix A Tools".
   const entriesOn = ({ first_page, last_page }: ContentsPages) =>
     readContents(pages.filter(({ page }) => page >= first_page && page <= last_page)).entries.map(
       ({ title, printed_page }) => titleKeys(title).map((key) => `${key} ${printed_page.toLowerCase()}`),

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 
-/** One function as it was uploaded. */
+/** A function as the CLI has uploaded it. */
 export interface Upload {
-  /** What the CLI says of the function. Paths are relative to the folder that holds `supabase`. */
+  /** The CLI's description of the function. Paths are relative to the folder that holds `supabase`. */
   metadata: { name: string; entrypoint_path: string; import_map_path?: string; verify_jwt: boolean };
   /** The text of each file by its path, as in the metadata. */
   files: Map<string, string>;

@@ -114,7 +114,7 @@ begin
       using errcode = 'MR002', hint = 'Export modelBatches of _millrace/batches/model-batches.ts '
         'from a file in _pipelines, and run npx millrace sync.';
   end if;
-  -- One call of a stage after the other, or two would each open a batch.
+  -- Calls of a stage wait for each other: two at once would each open a batch.
   perform pg_advisory_xact_lock(hashtextextended(
     'model_batches ' || (p_job ->> 'pipeline') || '/' || (p_job ->> 'stage'), 0));
   -- In the order of model_batch_close(): batches before their questions.

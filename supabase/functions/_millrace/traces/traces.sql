@@ -1,5 +1,18 @@
 -- Traces: how far the runs of each pipeline were sent to a collector, and what goes next
 
+-- Without this right trace_horizon() would not see the transactions of other roles, and runs that
+-- they end late would be passed over.
+do $$
+begin
+  if not pg_has_role('pg_read_all_stats', 'usage') then
+    raise exception 'Role % may not see the transactions of others, which traces wait for',
+      current_user
+      using errcode = '42501', hint = format('As a superuser: grant pg_read_all_stats to %I. '
+        'Supabase gives it to postgres.', current_user);
+  end if;
+end
+$$;
+
 create table public.trace_exports (
   pipeline text constraint trace_exports_pkey primary key,
   -- The part of all traces that is sent: 1 for all, 0 for none.
