@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { forwardRest } from '../../local/platform/gateway/forward-rest.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
@@ -61,6 +62,26 @@ describe('the Data API behind the gateway', () => {
       headers: { apikey: stack.publishableKey, authorization },
     });
     expect(await answer.json()).toEqual([{ text: account }]);
+  });
+
+  it('knows a function that a migration adds or drops while it runs', async () => {
+    const client = new pg.Client(stack.dbUrl);
+    await client.connect();
+    const answer = async () => {
+      const init = { method: 'POST', headers: { apikey: stack.secretKey } };
+      const response = await fetch(`${stack.apiUrl}/rest/v1/rpc/added`, init);
+      return response.ok ? response.json() : response.status;
+    };
+    try {
+      expect(await answer()).toBe(404);
+      await client.query(`create function public.added() returns int language sql as 'select 7';
+        grant execute on function public.added() to service_role`);
+      await expect.poll(answer, { timeout: 10_000 }).toBe(7);
+      await client.query('drop function public.added()');
+      await expect.poll(answer, { timeout: 10_000 }).toBe(404);
+    } finally {
+      await client.end();
+    }
   });
 
   it('answers every call, though callers between close their own connections', async () => {

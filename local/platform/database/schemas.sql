@@ -79,6 +79,45 @@ create event trigger issue_extension_access on ddl_command_end
 when tag in ('CREATE EXTENSION')
 execute function extensions.grant_extension_access();
 
+-- As hosted's two event triggers of these names, the Data API learns of each table, view, function
+-- and type that is made, changed or dropped while it runs.
+create function extensions.pgrst_ddl_watch() returns event_trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from pg_catalog.pg_event_trigger_ddl_commands() d
+    where d.schema_name is distinct from 'pg_temp'
+  ) then
+    notify pgrst, 'reload schema';
+  end if;
+end
+$$;
+create event trigger pgrst_ddl_watch on ddl_command_end
+when tag in (
+  'CREATE TABLE', 'CREATE TABLE AS', 'ALTER TABLE', 'CREATE VIEW', 'ALTER VIEW',
+  'CREATE MATERIALIZED VIEW', 'ALTER MATERIALIZED VIEW', 'CREATE FUNCTION', 'ALTER FUNCTION',
+  'CREATE TYPE', 'ALTER TYPE', 'CREATE SCHEMA', 'ALTER SCHEMA')
+execute function extensions.pgrst_ddl_watch();
+create function extensions.pgrst_drop_watch() returns event_trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if exists (
+    select from pg_catalog.pg_event_trigger_dropped_objects() d
+    where not d.is_temporary
+      and d.object_type in (
+        'table', 'table column', 'view', 'materialized view', 'function', 'type', 'schema')
+  ) then
+    notify pgrst, 'reload schema';
+  end if;
+end
+$$;
+create event trigger pgrst_drop_watch on sql_drop
+execute function extensions.pgrst_drop_watch();
+
 -- Hosted runs some statements of postgres with a superuser's rights, such as those of event
 -- triggers. Here hosted-rights.ts puts these two functions around each such statement of a
 -- migration, within its transaction.
