@@ -1,5 +1,6 @@
 // The end of a campaign: the faults are over, time goes on, and all comes to its end. Then what was recorded is looked at.
 import { setTimeout as pause } from 'node:timers/promises';
+import { allFaults } from '../support/bookkeeping.ts';
 import { type Campaign, rootNames, roots } from './campaign.ts';
 import type { ChaosStack } from './chaos-stack.ts';
 import { find, lookAtAll } from './findings.ts';
@@ -82,7 +83,7 @@ async function whatIsOpen(chaos: ChaosStack): Promise<string> {
     ...(await chaos.rows(
       `select 'fan-out' as what, f.* from millrace.fan_outs f where state in ('open', 'abandoned')`,
     )),
-    ...(await chaos.rows('select * from millrace.check_invariants()')),
+    ...(await chaos.rows(allFaults)),
     ...(await chaos.rows('select at, level, code, message from millrace.log order by id desc limit 15')),
   ];
   return lines.map((line) => JSON.stringify(line)).join('\n');

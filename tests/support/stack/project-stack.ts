@@ -7,6 +7,7 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { type Stack, type StackOptions, startStack } from '../../../local/platform/stack.ts';
 import { startServices } from '../../../local/services/start-services.ts';
+import { allFaults } from '../bookkeeping.ts';
 import type { Row } from '../engine.ts';
 import { until } from '../until.ts';
 
@@ -114,7 +115,7 @@ export class ProjectStack {
 
   /** Fails the test when the engine's own rules are broken. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
+    expect(await this.rows(allFaults)).toEqual([]);
   }
 }
 

@@ -6,6 +6,7 @@ import { type Sites, startSites } from '../../../local/demo/samples/sites/server
 import { type Stack, startStack } from '../../../local/platform/stack.ts';
 import type { ScrapeLimits } from '../../../local/services/scraper/crawl-site.ts';
 import { startServices } from '../../../local/services/start-services.ts';
+import { allFaults } from '../bookkeeping.ts';
 import type { Row } from '../engine.ts';
 import { type Attempt, describeAttempt, diagnose, type StageName, stages } from '../examples/leads-report.ts';
 import { startTestSite, type TestSite } from '../examples/test-site.ts';
@@ -243,7 +244,7 @@ export class LeadsStack {
 
   /** Fails the test when anything is stuck, recorded twice, or shown otherwise than it was recorded. */
   async expectSound(): Promise<void> {
-    expect(await this.rows('select * from millrace.check_invariants()')).toEqual([]);
+    expect(await this.rows(allFaults)).toEqual([]);
     expect(await this.rows(`select entity_id from millrace.runs where status = 'running'`)).toEqual([]);
     for (const stage of stages) {
       expect(
