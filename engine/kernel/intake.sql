@@ -20,10 +20,9 @@ if p_status = 'queued' then
   perform millrace.queue_stage(
     p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
 elsif p_status is distinct from 'pending' then
-  raise exception '%_status was set to % by hand',
+  raise exception 'MR005: %_status was set to % by hand',
     p_stage, coalesce(quote_literal(p_status), 'null')
-    using errcode = 'MR005',
-      hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
+    using hint = 'Write ''queued'' to (re)start the stage; the engine writes all other states. '
         || case
           when p_status = 'skipped' then
             format('To go on without the stage: select millrace.skip(run, %L).', p_stage)
@@ -33,9 +32,8 @@ elsif exists (
     select from millrace.runs r
     where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
       and r.status = 'running') then
-  raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
-    using errcode = 'MR005',
-      hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
+  raise exception 'MR005: %_status was set to ''pending'' by hand while a run is under way', p_stage
+    using hint = format('Cancel the run first: select millrace.cancel(id) from millrace.runs '
         'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
         p_pipeline_id, p_entity_ids[1]);
 end if;

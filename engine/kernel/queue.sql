@@ -126,12 +126,11 @@ where r.id = any (p_run_ids)
     where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
 if v_lacking.runs > 0 then
   raise exception
-    'stage % is not part of the version that %',
+    'MR005: stage % is not part of the version that %',
     (select s.name from millrace.stages s where s.id = p_stage_id),
     format(case v_lacking.runs when 1 then '1 live run began with (entity %2$s)'
       else '%s live runs began with (entity %s, …)' end, v_lacking.runs, v_lacking.entity_id)
-    using errcode = 'MR005',
-      hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+    using hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
 end if;
 for v_version in
   select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
@@ -246,8 +245,8 @@ into v_on
 from millrace.stages s
 where s.id = p_stage_id;
 if v_stage.stage_id is null then
-  raise exception 'stage % is not part of the pipeline''s current version', v_on.name
-    using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
+  raise exception 'MR004: stage % is not part of the pipeline''s current version', v_on.name
+    using hint = 'It was dropped from the definition; queue another stage.';
 end if;
 v_by_name := p_start = 'named'
   or p_start = 'written' and (not v_stage.is_first or v_stage.on_demand);

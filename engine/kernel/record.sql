@@ -12,7 +12,6 @@ declare
   c_accepted constant text := ',"reason":null,"verdict":"accepted"}';
   v_batch record;
   v_done record;
-  v_context text;
 
 uniform := false;
 if cardinality(p_items) = 0 then
@@ -286,8 +285,8 @@ declare
 if v_apply is null then
   return false;
 elsif to_regprocedure(v_apply) is null then
-  raise exception 'the stage''s apply function % does not exist', v_apply
-    using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
+  raise exception 'MR004: the stage''s apply function % does not exist', v_apply
+    using hint = 'Create it again, or define the pipeline without it; '
       'then retry the dead letters.';
 end if;
 execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
@@ -331,7 +330,6 @@ as $$
 declare
   v_single constant boolean := cardinality(p_items) = 1;
   v_done record;
-  v_context text;
   v_kind text;
   v_why text;
   v_hint text;

@@ -77,8 +77,8 @@ $$;
 create function millrace.require_list(p_name text, p_type text, p_hint text)
 as $$
 if p_type is distinct from 'array' then
-  raise exception '% is %, but must be a list', p_name, coalesce(p_type, 'null')
-    using errcode = 'MR002', hint = p_hint;
+  raise exception 'MR002: % is %, but must be a list', p_name, coalesce(p_type, 'null')
+    using hint = p_hint;
 end if;
 $$;
 
@@ -100,9 +100,8 @@ exception when others then
   v_count := json_array_length(p_items);
 end;
 if v_count > 1000 then
-  raise exception 'p_items has % items, but one call takes at most 1000', v_count
-    using errcode = 'MR002',
-      hint = 'Send them in several calls; nothing of this one was recorded.';
+  raise exception 'MR002: p_items has % items, but one call takes at most 1000', v_count
+    using hint = 'Send them in several calls; nothing of this one was recorded.';
 end if;
 if v_items is null then
   v_items := (

@@ -34,9 +34,6 @@ create function millrace.project_guarded(
 ) returns boolean
 set lock_timeout = '200ms'
 as $$
-declare
-  v_context text;
-
 return millrace.project_entities(
   p_stage.pipeline_id, p_how, p_stage.name, p_changes, p_entity_ids, null);
 exception when anything then

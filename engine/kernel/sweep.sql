@@ -49,7 +49,6 @@ as $$
 declare
   c_most constant int := 250;
   v_id bigint;
-  v_context text;
 
 -- Gates with limits may pass rows, since nobody keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);

@@ -18,9 +18,10 @@ declare
 
 if p_worker is null or p_host is null or p_seq is null
   or p_limit is null or p_limit not between 0 and 1000 then
-  raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
+  raise exception
+    'MR002: p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
     'p_limit is %', coalesce(p_limit::text, 'null')
-    using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
+    using hint = 'Send a uuid for the worker and one for its process, '
       'a sequence number from 1, and the number of attempts to claim.';
 end if;
 -- By turns, so that two never become the last one of the maximum. A first try of this call may
@@ -47,8 +48,8 @@ if v_worker.id is null then
   returning * into v_worker;
 end if;
 if v_worker.stage_id <> v_stage.id then
-  raise exception 'worker % signed on for another stage', p_worker
-    using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
+  raise exception 'MR006: worker % signed on for another stage', p_worker
+    using hint = 'Use a new worker id for each stage and each drain.';
 end if;
 return millrace.claim_next(
   millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
@@ -70,15 +71,14 @@ declare
 -- Gates with limits may pass rows, since nobody keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
 if p_limit is null or p_limit not between 0 and 1000 then
-  raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
-    using errcode = 'MR002',
-      hint = 'Send the number of attempts to claim next, 0 for none.';
+  raise exception 'MR002: p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
+    using hint = 'Send the number of attempts to claim next, 0 for none.';
 end if;
 select w.* into v_worker from millrace.workers w
 where w.id = p_worker for update;
 if not found then
-  raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
-    using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
+  raise exception 'MR006: there is no worker %', coalesce(p_worker::text, 'null')
+    using hint = 'Call millrace_claim first; it signs the worker on.';
 end if;
 v_items := millrace.parse_items(p_items, 'attempt');
 v_done := millrace.record_items(v_items);
@@ -146,9 +146,9 @@ declare
 if p_seq is not distinct from v_worker.last_seq then
   return millrace.answer_again(p_call, p_verdicts);
 elsif p_seq is distinct from v_worker.last_seq + 1 then
-  raise exception 'p_seq is %, but the last call of this worker was %',
+  raise exception 'MR006: p_seq is %, but the last call of this worker was %',
     coalesce(p_seq::text, 'null'), v_worker.last_seq
-    using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+    using hint = 'Count the claim and complete calls of a worker from 1 and '
       'repeat a number only to repeat a call.';
 end if;
 v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
@@ -388,9 +388,9 @@ if not found then
     select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
     from millrace.pipelines p),
     'There is no pipeline: run `npx millrace sync` and push the migrations');
-  raise exception 'there is no stage % in a pipeline %',
+  raise exception 'MR003: there is no stage % in a pipeline %',
     coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-    using errcode = 'MR003', hint = v_known || '.';
+    using hint = v_known || '.';
 end if;
 return v_stage;
 $$;

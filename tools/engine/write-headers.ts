@@ -121,9 +121,13 @@ const reads = /\nset millrace\.reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)
 /** A handler of all errors, of cancelled statements too, which `others` leaves out. The context says who raised one. */
 const anything = /^( *)exception when anything then$/gm;
 
+/** An error's code, before its message: `raise exception 'MR003: there is no run %', p_run using hint = …`. */
+const coded = /(\braise exception\s+')([A-Z0-9]{5}): ([\s\S]*?\busing )(?=hint\b)/g;
+
 /** Indents the statements of a body, and puts those in plpgsql between `begin` and `end`. */
 function withBlock(statement: Statement): Statement {
-  const text = statement.text
+  const text = asked(statement.text)
+    .replaceAll(coded, "$1$3errcode = '$2', ")
     .replaceAll(
       anything,
       '$1exception when query_canceled or assert_failure or others then\n' +
@@ -146,6 +150,13 @@ function withBlock(statement: Statement): Statement {
   const block = query.test(written) ? body : `begin\n${body}\nend`;
   // With the ends of the lines around it: a hook in which no module has a part has an empty body.
   return { ...statement, text: text.replace(`\n${written}\n`, () => `\n${block}\n`) };
+}
+
+/** The header of an operator's question, which changes nothing and reads lists unless it says another plan. */
+function asked(text: string): string {
+  if (!reads.test(text)) return text;
+  const lists = plan.test(text) ? '' : '\nset millrace.plan = for_lists';
+  return text.replace(/\nset millrace\./, (set) => `\nstable${lists}${set}`);
 }
 
 const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
@@ -188,18 +199,22 @@ function withDefaults(text: string, node: Node): string {
   if (named('language') || !named('as')) return whole;
   const [, statements = ''] = blockless.exec(text) ?? [];
   if (query.test(statements)) return whole.replace(body, (as) => `language sql\n${as}`);
-  return withNow(whole).replace(body, (as) => `language plpgsql\n${as}`);
+  const declared = declarations.reduce(withDeclaration, whole);
+  return declared.replace(body, (as) => `language plpgsql\n${as}`);
 }
 
-/** Declares `v_now`, the moment at which a call begins, first of all in a body that reads it and declares none. */
-function withNow(text: string): string {
+/** Variables that a body reads without declaring them: the context of an error, and the moment at which the call begins. */
+const declarations = ['v_context text;', 'v_now timestamptz := millrace.now();'];
+
+/** Declares a variable first of all in a body that reads it and declares none of its name. */
+function withDeclaration(text: string, declaration: string): string {
   const [head = '', ...rest] = text.split(opening);
   const read = rest.join('').replaceAll(nested, '');
-  if (!/\bv_now\b/.test(read) || /^ *v_now timestamptz/m.test(read)) return text;
-  const now = 'v_now timestamptz := millrace.now();';
+  const [name = '', type = ''] = declaration.split(/[ ;]/);
+  if (!new RegExp(`\\b${name}\\b`).test(read) || new RegExp(`^ *${name} ${type}`, 'm').test(read)) return text;
   const declared = /^declare$/m.test(read) ? 'declare' : 'begin';
   const [before = '', after = ''] = rest.join('').split(new RegExp(`^${declared}$\\n([\\s\\S]*)`, 'm'));
-  return `${head}${before}declare\n  ${now}\n${declared === 'begin' ? 'begin\n' : ''}${after}`;
+  return `${head}${before}declare\n  ${declaration}\n${declared === 'begin' ? 'begin\n' : ''}${after}`;
 }
 
 /** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */

@@ -13,8 +13,8 @@ from millrace.alert_channels c
 where c.name = p_request ->> 'channel' and c.enabled
 returning id into v_id;
 if v_id is null then
-  raise exception 'there is no channel % that is enabled', p_request ->> 'channel'
-    using errcode = 'MR003', hint = 'Those there are: select * from millrace.alert_channels.';
+  raise exception 'MR003: there is no channel % that is enabled', p_request ->> 'channel'
+    using hint = 'Those there are: select * from millrace.alert_channels.';
 end if;
 perform millrace.post('millrace/alerts', '{}');
 return jsonb_build_object('outcome', jsonb_build_object(

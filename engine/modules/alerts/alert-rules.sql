@@ -28,14 +28,14 @@ declare
   end;
 
 if v_fault is not null then
-  raise exception 'rule %: %', new.name, v_fault
-    using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
+  raise exception 'MR002: rule %: %', new.name, v_fault
+    using hint = 'See docs/alerting.md. The rules stay as they were.';
 elsif new.stage <> '*' then
   perform millrace.stage_named(new.pipeline, new.stage);
 elsif new.pipeline is not null and not exists (
     select from millrace.pipelines p where p.name = new.pipeline) then
-  raise exception 'rule %: there is no pipeline %', new.name, new.pipeline
-    using errcode = 'MR003', hint = millrace.known_pipelines();
+  raise exception 'MR003: rule %: there is no pipeline %', new.name, new.pipeline
+    using hint = millrace.known_pipelines();
 end if;
 return new;
 $$;
@@ -122,7 +122,6 @@ as $$
 declare
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
   v_rule millrace.alert_rules;
-  v_context text;
 
 -- Compared by inequality, so that a clock which was set back stops no rule.
 update millrace.settings s

@@ -15,9 +15,9 @@ execute format('lock table %s in row exclusive mode', (
   select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
 select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
 if p_stage.function_name is null then
-  raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+  raise exception 'MR004: stage % cannot be bypassed: no worker takes anything of a % stage',
     p_stage.name, p_stage.kind
-    using errcode = 'MR004', hint = format(
+    using hint = format(
       'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
 end if;
 update millrace.stages s set bypassed = true where s.id = p_stage.id;
@@ -34,8 +34,8 @@ create function millrace.finish_bypass(p_stage millrace.stages) returns jsonb
 as $$
 update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
 if not found then
-  raise exception 'stage % is not bypassed', p_stage.name
-    using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  raise exception 'MR004: stage % is not bypassed', p_stage.name
+    using hint = 'Those that are: select * from millrace.bypasses.';
 end if;
 delete from millrace.bypasses b where b.stage_id = p_stage.id;
 perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);

@@ -18,16 +18,16 @@ declare
   v_started int := 0;
 
 if v_limit not between 1 and 10000 then
-  raise exception 'p_count is %, but must be from 1 to 10000', v_limit
-    using errcode = 'MR002', hint = 'Call it again for more.';
+  raise exception 'MR002: p_count is %, but must be from 1 to 10000', v_limit
+    using hint = 'Call it again for more.';
 elsif p_stage.bypassed or p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
-  raise exception 'stage % is bypassed or its budget spent: all would be left out again',
+  raise exception 'MR004: stage % is bypassed or its budget spent: all would be left out again',
     p_stage.name
-    using errcode = 'MR004', hint =
+    using hint =
       'End that first, select millrace.end_bypass(pipeline, stage), or wait for the next window.';
 elsif v_by_name is null then
-  raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
-    using errcode = 'MR004', hint = 'Start the rows at another: millrace.start().';
+  raise exception 'MR004: stage % is not part of the pipeline''s current version', p_stage.name
+    using hint = 'Start the rows at another: millrace.start().';
 end if;
 v_ids := array(
   select b.entity_id

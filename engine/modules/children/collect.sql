@@ -159,9 +159,6 @@ create function millrace.pass_thresholds(
 )
 set lock_timeout = '200ms'
 as $$
-declare
-  v_context text;
-
 wake := '{}';
 busy := false;
 for v_try in 1 .. 2 loop

@@ -76,8 +76,8 @@ declare
 
 select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
 if v_stage.kind <> 'map' then
-  raise exception 'attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
-    using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
+  raise exception 'MR004: attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
+    using hint = 'Only a stage of kind map has children to spawn.';
 end if;
 insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
 select p_attempt.run_id, v_stage.id, p_attempt.id, p.id
@@ -106,9 +106,9 @@ from unnest(busy, v_items.busy_ids,
 where (i.entity ->> v_child.entity_key = i.id) is not true
 limit 1;
 if found then
-  raise exception 'table % has no row % for item %',
+  raise exception 'MR003: table % has no row % for item %',
       v_child.entity_table, v_lacking.id, v_lacking.key
-    using errcode = 'MR003', hint = 'Insert the rows first, spell their keys as the table does, '
+    using hint = 'Insert the rows first, spell their keys as the table does, '
       'or name an insert function.';
 end if;
 v_made := millrace.begin_children(
@@ -130,8 +130,9 @@ set spawned = f.spawned + v_made.made,
 where f.id = fan_out.id
 returning f.* into fan_out;
 if fan_out.spawned > 100000 then
-  raise exception 'the fan-out has % children, but one may have at most 100000', fan_out.spawned
-    using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+  raise exception 'MR002: the fan-out has % children, but one may have at most 100000',
+      fan_out.spawned
+    using hint = 'Spawn groups, whose runs spawn their members.';
 end if;
 insert into millrace.child_tallies (fan_out_id) select fan_out.id where p_last and busy is null;
 $$;
@@ -168,8 +169,8 @@ if v_function is not null then
   using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
     item_keys;
 elsif v_insert is not null then
-  raise exception 'the stage''s insert function %(text, jsonb) does not exist', v_insert
-    using errcode = 'MR004', hint = 'Create it again, then retry the run.';
+  raise exception 'MR004: the stage''s insert function %(text, jsonb) does not exist', v_insert
+    using hint = 'Create it again, then retry the run.';
 end if;
 v_fault := coalesce('item ' || v_fault, (
   select format('the items %s and %s have the same row, %s',
@@ -203,8 +204,9 @@ where k !~ '^(0|[1-9][0-9]{0,8})$'
         'kind', 'consecutive', 'map', p_fan_out.stage_id)))
 limit 1;
 if found then
-  raise exception 'an item has the key %, but a threshold counts consecutive numbers', v_fault
-    using errcode = 'MR002',
-      hint = 'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
+  raise exception 'MR002: an item has the key %, but a threshold counts consecutive numbers',
+      v_fault
+    using hint =
+      'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
 end if;
 $$;

@@ -12,12 +12,12 @@ new.decision := coalesce(new.decision, 'null');
 if old.decided_at is not null and new.decision = old.decision then
   return old;
 elsif old.decided_at is not null then
-  raise exception 'attempt % is already decided: %',
+  raise exception 'MR004: attempt % is already decided: %',
       old.attempt_id, millrace.short_json(old.decision)
-    using errcode = 'MR004', hint = 'To decide anew, start the stage over: it asks again.';
+    using hint = 'To decide anew, start the stage over: it asks again.';
 elsif old.closed_at is not null then
-  raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
-    using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
+  raise exception 'MR004: attempt % can no longer be decided: %', old.attempt_id, old.closed_why
+    using hint = 'Look for an open decision: closed_at is null.';
 end if;
 v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
   select format('decision has %s bytes, but the limit of stage %s is %s',
@@ -83,8 +83,8 @@ where d.id not in (
   select i.attempt_id from unnest(v_done.items) i where i.verdict is null)
 limit 1;
 if found then
-  raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason
-    using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
+  raise exception 'MR004: attempt % can no longer be decided: %', v_refused.id, v_refused.reason
+    using hint = 'Look for another open decision of the same entity.';
 end if;
 perform millrace.wake(v_done.ready);
 return null;
@@ -110,10 +110,9 @@ from public.millrace_decisions d
 where d.attempt_id = p_attempt
 for update;
 if not found then
-  raise exception 'there is no decision on attempt % that you may make',
+  raise exception 'MR003: there is no decision on attempt % that you may make',
       coalesce(p_attempt::text, 'null')
-    using errcode = 'MR003',
-      hint = 'The policies of public.millrace_decisions say who may.';
+    using hint = 'The policies of public.millrace_decisions say who may.';
 end if;
 update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
 return jsonb_build_object('attempt', p_attempt,

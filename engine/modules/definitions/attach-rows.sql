@@ -77,9 +77,9 @@ declare
 
 if tg_op = 'UPDATE' then
   raise exception
-    'the key of a row of % cannot change from % to %: its runs are filed under it',
+    'MR005: the key of a row of % cannot change from % to %: its runs are filed under it',
     tg_relid::regclass, to_jsonb(old) ->> tg_argv[1], to_jsonb(new) ->> tg_argv[1]
-    using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
+    using hint = 'Insert a new row and delete the old one.';
 elsif tg_op = 'TRUNCATE' then
   perform millrace.delete_runs(array(
     select r.id

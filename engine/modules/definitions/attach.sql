@@ -13,9 +13,9 @@ declare
 begin
   -- An older snapshot lacks pipelines that others have defined meanwhile.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    raise exception 'a pipeline cannot be attached in a transaction that is %',
+    raise exception 'MR004: a pipeline cannot be attached in a transaction that is %',
       current_setting('transaction_isolation')
-      using errcode = 'MR004', hint = 'Begin it with: begin isolation level read committed;';
+      using hint = 'Begin it with: begin isolation level read committed;';
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.calls'));
   perform millrace.write_function(null, c.head, format(c.body,

@@ -121,8 +121,8 @@ declare
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 
 if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
-  raise exception 'p_from is %, but must be before p_to, %', p_from, v_to
-    using errcode = 'MR002', hint = 'Leave both out for the last hour.';
+  raise exception 'MR002: p_from is %, but must be before p_to, %', p_from, v_to
+    using hint = 'Leave both out for the last hour.';
 end if;
 return query
 select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
@@ -139,16 +139,16 @@ declare
   v_seconds numeric := extract(epoch from p_step);
 
 if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
-  raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
-    using errcode = 'MR002', hint = 'Name both times.';
+  raise exception 'MR002: p_from is %, but must be before p_to, %', p_from, p_to
+    using hint = 'Name both times.';
 elsif (v_seconds >= 60 and v_seconds % 60 = 0
     and extract(month from p_step) = 0 and extract(year from p_step) = 0) is not true then
-  raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
-    using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
+  raise exception 'MR002: p_step is %, but must be whole minutes, hours or days', p_step
+    using hint = 'Such as 5 minutes, 1 hour, 1 day.';
 elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then
-  raise exception 'a step of % is too short for % to %: that is over 2000 rows',
+  raise exception 'MR002: a step of % is too short for % to %: that is over 2000 rows',
     p_step, p_from, p_to
-    using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
+    using hint = 'Take a longer step, or ask for less.';
 end if;
 return query
 select *

@@ -16,8 +16,9 @@ declare
       then 'an address with https:// or http://, or empty' end;
 
 if v_wanted is not null then
-  raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
-    using errcode = 'MR002', hint = format(
+  raise exception 'MR002: setting % is %, but must be %',
+      new.name, quote_literal(new.value), v_wanted
+    using hint = format(
       'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
 end if;
 return new;

@@ -76,9 +76,9 @@ declare
   v_jobs jsonb;
 
 if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
-  raise exception 'p_limit is % and p_poll_ms is %, but they must be from 1 to 1000 and 3600000',
-      p_limit, p_poll_ms
-    using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
+  raise exception 'MR002: p_limit is % and p_poll_ms is %, '
+      'but they must be from 1 to 1000 and 3600000', p_limit, p_poll_ms
+    using hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
       'or leave it unset.';
 end if;
 with due as (

@@ -19,9 +19,8 @@ if p_job ? 'stage' then
       and s.function_name is not null);
 end if;
 if v_job_id is null then
-  raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-    using errcode = 'MR002',
-      hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+  raise exception 'MR002: p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
+    using hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
 end if;
 return (
   select (array_agg(j.owner order by j.waits desc, j.id desc))[1]

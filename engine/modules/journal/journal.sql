@@ -44,9 +44,8 @@ if tg_op = 'DELETE' then
     return null;
   end if;
 end if;
-raise exception 'what is written in the journal stays as it is'
-  using errcode = 'MR004',
-    hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+raise exception 'MR004: what is written in the journal stays as it is'
+  using hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
 $$;
 
 create trigger journal_is_kept

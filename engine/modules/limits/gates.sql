@@ -96,7 +96,6 @@ declare
   v_gate record;
   v_set record;
   v_passed int := 0;
-  v_context text;
 
 for v_gate in
   select s.id, s.name

@@ -52,8 +52,8 @@ perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_
 -- After the lock: somebody may just have changed or dropped it.
 select l.* into v_limit from millrace.limits l where l.name = p_name;
 if not found then
-  raise exception 'there is no shared limit %', coalesce(p_name, 'null')
-    using errcode = 'MR003', hint = millrace.known_limits();
+  raise exception 'MR003: there is no shared limit %', coalesce(p_name, 'null')
+    using hint = millrace.known_limits();
 end if;
 return v_limit;
 $$;
@@ -116,8 +116,8 @@ v_named_by := (
   join millrace.pipelines p on p.id = s.pipeline_id
   where m.limit_id = v_limit.id);
 if v_named_by is not null then
-  raise exception 'shared limit % cannot be dropped: % names it', p_name, v_named_by
-    using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
+  raise exception 'MR004: shared limit % cannot be dropped: % names it', p_name, v_named_by
+    using hint = 'Take it from limits.shared of each of them first.';
 end if;
 delete from millrace.limit_uses u where u.limit_id = v_limit.id;
 delete from millrace.limits l where l.id = v_limit.id;

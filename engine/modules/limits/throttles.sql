@@ -36,10 +36,10 @@ declare
 
 if not millrace.end_throttle(
     millrace.lock_limit_named(p_stage.id, v_name), v_name is not null) then
-  raise exception '%', coalesce(
+  raise exception 'MR004: %', coalesce(
       'shared limit ' || v_name || ' has no throttle, and no service has paused it',
       format('stage %s of pipeline %s has no throttle', p_stage.name, p_pipeline.name))
-    using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
+    using hint = 'Those there are: select * from millrace.throttles.';
 end if;
 return jsonb_strip_nulls(jsonb_build_object('limit', v_name));
 $$;
@@ -63,19 +63,19 @@ if v_name is null then
 end if;
 v_fault := millrace.schema_fault(v_schema, coalesce(v_limits, 'null'), 'limits');
 if v_fault is not null then
-  raise exception '%', coalesce('shared limit ' || v_name || ': ', '') || v_fault
-    using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
+  raise exception 'MR002: %', coalesce('shared limit ' || v_name || ': ', '') || v_fault
+    using hint = 'To let nothing through, pause the stage instead: '
       'a throttle lets at least one through. Nothing was changed.';
 elsif p_stage.kind = 'gate' and v_limits ? 'max_in_flight' then
-  raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
-    using errcode = 'MR002', hint = 'Throttle its rate alone.';
+  raise exception 'MR002: stage % is a gate, which has nothing in flight', p_stage.name
+    using hint = 'Throttle its rate alone.';
 elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
-  raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
+  raise exception 'MR004: stage % cannot be throttled: no worker takes anything of a % stage',
     p_stage.name, p_stage.kind
-    using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
+    using hint = 'Pause it, or throttle the stage before it.';
 elsif p_request ->> 'until' is null then
-  raise exception 'until is missing, but must be a time from now to 400 days from now'
-    using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
+  raise exception 'MR002: until is missing, but must be a time from now to 400 days from now'
+    using hint = 'For good, set the limit in its definition.';
 end if;
 v_limit := millrace.lock_limit_named(p_stage.id, v_name);
 update millrace.limits l

@@ -28,8 +28,8 @@ else
     p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
   if v_like ->> 'kind' is not null and not exists (
       select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
-    raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
-      using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
+    raise exception 'MR003: there is no rule of kind %', millrace.short_json(v_like -> 'kind')
+      using hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
   perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline')
   where v_like ->> 'pipeline' is not null;
@@ -42,9 +42,9 @@ else
   returning * into v_silence;
 end if;
 if v_silence.id is null then
-  raise exception 'there is no % that you see',
+  raise exception 'MR003: there is no % that you see',
     coalesce('alert ' || (p_request ->> 'alert'), 'silence ' || (p_request ->> 'silence'))
-    using errcode = 'MR003', hint = case
+    using hint = case
       when p_request ? 'alert' then 'Open ones: millrace_alerts({"open": true}).'
       else 'Look it up: select * from millrace.silences where until > now().'
     end;

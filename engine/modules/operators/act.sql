@@ -7,8 +7,8 @@ declare
 
 foreach v_field in array p_fields loop
   if coalesce(p_request -> v_field, 'null') = 'null' then
-    raise exception '% is missing, but % needs it', v_field, p_request ->> 'verb'
-      using errcode = 'MR002', hint = format('Set %s; nothing was done.', v_field);
+    raise exception 'MR002: % is missing, but % needs it', v_field, p_request ->> 'verb'
+      using hint = format('Set %s; nothing was done.', v_field);
   end if;
 end loop;
 $$;
@@ -22,8 +22,8 @@ declare
     v_now + make_interval(mins => (p_request -> 'minutes')::int));
 
 if v_until <= v_now or v_until > v_now + interval '400 days' then
-  raise exception 'until is %, but must be a time from now to 400 days from now', v_until
-    using errcode = 'MR002', hint = 'Set until, or minutes.';
+  raise exception 'MR002: until is %, but must be a time from now to 400 days from now', v_until
+    using hint = 'Set until, or minutes.';
 end if;
 return v_until;
 $$;
@@ -71,11 +71,11 @@ if p_request ->> 'limit' is null then
   end if;
 elsif p_request ?| '{pipeline,stage}'
     or p_request ->> 'verb' not in ('throttle', 'unthrottle') then
-  raise exception 'limit stands beside what does not go with it'
-    using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  raise exception 'MR002: limit stands beside what does not go with it'
+    using hint = 'Name the limit alone, or the stage alone.';
 elsif p_caller.pipelines is not null then
-  raise exception 'a shared limit is throttled by who sees all pipelines'
-    using errcode = '42501', hint = 'Throttle a stage of yours, or ask one of them.';
+  raise exception '42501: a shared limit is throttled by who sees all pipelines'
+    using hint = 'Throttle a stage of yours, or ask one of them.';
 end if;
 execute 'select ' || p_does
 into v_outcome

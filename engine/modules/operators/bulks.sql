@@ -117,13 +117,13 @@ else
   for no key update;
 end if;
 if v_bulk.id is null then
-  raise exception 'there is no bulk % that you see', p_request ->> 'bulk'
-    using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
+  raise exception 'MR003: there is no bulk % that you see', p_request ->> 'bulk'
+    using hint = 'Those that run are in millrace_overview().';
 elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
   or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
-  raise exception 'bulk % cannot be %: it is %', v_bulk.id,
+  raise exception 'MR004: bulk % cannot be %: it is %', v_bulk.id,
     case when v_verb = 'begin' then 'begun' else 'aborted' end, v_bulk.state
-    using errcode = 'MR004', hint = 'Help one that runs on by continue, or preview it anew.';
+    using hint = 'Help one that runs on by continue, or preview it anew.';
 elsif v_verb = 'begin' then
   update millrace.bulks b
   set state = 'running', subject = p_caller.subject, key = p_caller.key,

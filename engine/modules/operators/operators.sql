@@ -7,8 +7,8 @@ declare
   v_caller millrace.caller := millrace.caller();
 
 if v_caller.role is null then
-  raise exception 'you are no operator here'
-    using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  raise exception '42501: you are no operator here'
+    using hint = 'Ask whoever runs this project to make you one.';
 elsif p_fields is not null then
   perform millrace.check_request(p_query, p_fields, 'p_query');
   perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline') where p_query ? 'pipeline';
@@ -25,17 +25,18 @@ declare
 perform from millrace.operators o where o.subject = v_caller.subject for share;
 v_caller := millrace.enter();
 if v_caller.role = 'viewer' then
-  raise exception 'you may read here, but not act'
-    using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
+  raise exception '42501: you may read here, but not act'
+    using hint = 'Ask whoever runs this project for the role operator.';
 elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
   and nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'aal'
     is distinct from 'aal2' then
-  raise exception 'you have not shown a second factor, which this project asks of whoever acts'
-    using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
+  raise exception
+    '42501: you have not shown a second factor, which this project asks of whoever acts'
+    using hint = 'Sign in with your second factor, and try again.';
 elsif v_caller.key = 'secret' then
   if p_operator is null then
-    raise exception 'operator is missing, but a secret key must say for whom it acts'
-      using errcode = 'MR002', hint = 'Set operator to the id of the person, or of the program.';
+    raise exception 'MR002: operator is missing, but a secret key must say for whom it acts'
+      using hint = 'Set operator to the id of the person, or of the program.';
   end if;
   v_caller.subject := p_operator;
 end if;
@@ -74,8 +75,8 @@ from millrace.pipelines p
 where p.name = p_pipeline
   and millrace.sees(p_caller, p.name);
 if not found then
-  raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-    using errcode = 'MR003', hint = case
+  raise exception 'MR003: there is no pipeline %', coalesce(p_pipeline, 'null')
+    using hint = case
       when p_caller.pipelines is null then millrace.known_pipelines()
       else 'Those that you see are in millrace_overview().'
     end;
@@ -99,9 +100,8 @@ join millrace.pipelines p on p.id = r.pipeline_id
 where r.id = p_run
   and millrace.sees(p_caller, p.name);
 if not found then
-  raise exception 'there is no %', coalesce(p_named, 'run ' || p_run, 'run null')
-    using errcode = 'MR003',
-      hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
+  raise exception 'MR003: there is no %', coalesce(p_named, 'run ' || p_run, 'run null')
+    using hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
 end if;
 return v_run;
 $$;

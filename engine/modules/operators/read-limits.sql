@@ -1,7 +1,5 @@
 -- Shared limits (for who sees all pipelines), stages with limits and the 100 quotas that hold most.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{}'
 as $$
 return jsonb_build_object(

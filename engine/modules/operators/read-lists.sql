@@ -87,8 +87,6 @@ $$;
 -- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks;
 -- with {"quiet": true} also the stages that have nothing to do.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"quiet": "boolean"}'
 as $$
 return jsonb_build_object(
@@ -123,8 +121,6 @@ $$;
 
 -- One pipeline, {"pipeline": "books"}, with what the definition says of its stages.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name"}'
 as $$
 declare
@@ -156,8 +152,6 @@ $$;
 -- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
 -- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
 create function public.millrace_series(p_query jsonb) returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds"}'
 as $$
@@ -183,8 +177,6 @@ $$;
 
 -- Dead letters in groups by pipeline, stage and error code.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name"}'
 as $$
 return jsonb_build_object('groups', array(
@@ -215,8 +207,6 @@ $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
 as $$
 declare
@@ -234,8 +224,6 @@ $$;
 
 -- Lists the journal, the newest line first; more from {"cursor": next} on.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name", "run": "id",
   "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
   "cursor": "cursor", "limit": "size"}'

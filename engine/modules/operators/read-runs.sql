@@ -100,7 +100,6 @@ $$;
 -- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
-stable
 set millrace.plan = for_runs
 set millrace.reads = '{"run": "id"}'
 as $$
@@ -191,7 +190,6 @@ $$;
 
 -- One attempt, {"attempt": 42}, with its result for operators who see payloads.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
-stable
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
 as $$

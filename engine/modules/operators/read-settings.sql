@@ -1,7 +1,5 @@
 -- Operators, channels of alerts, settings, pipelines and findings; or a pipeline's newest versions.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_lists
 set millrace.reads = '{"pipeline": "name"}'
 as $$
 if p_query ? 'pipeline' then

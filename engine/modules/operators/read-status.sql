@@ -2,7 +2,6 @@
 -- legal moves. It looks at 4,000 rows by the key, with a live and with a failed run each. With
 -- {"value": "new"} the 50 rows that show it longest.
 create function public.millrace_status(p_query jsonb) returns jsonb
-stable
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "value": "text"}'
 as $$
@@ -11,8 +10,8 @@ declare
   v_found jsonb;
 
 if v_pipeline.status is null then
-  raise exception 'pipeline % shows no status in one column', v_pipeline.name
-    using errcode = 'MR004', hint = 'Its runs are in millrace_runs({"pipeline": …}).';
+  raise exception 'MR004: pipeline % shows no status in one column', v_pipeline.name
+    using hint = 'Its runs are in millrace_runs({"pipeline": …}).';
 end if;
 execute format($sql$
   with looked as (

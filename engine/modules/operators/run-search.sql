@@ -42,7 +42,6 @@ $$;
 
 -- Runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key or its label.
 create function public.millrace_search(p_query jsonb) returns jsonb
-stable
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "text": "key"}'
 as $$

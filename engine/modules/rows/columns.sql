@@ -35,9 +35,9 @@ create function millrace.lock_rows_named(
 as $$
 return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
 exception when data_exception then
-  raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-    using errcode = 'MR002',
-      hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  raise exception 'MR002: a key of table % cannot be read as one: %',
+      p_pipeline.entity_table, sqlerrm
+    using hint = format('Give values of the column %s.', p_pipeline.entity_key);
 $$;
 
 -- Names the pipelines that there are.
@@ -58,8 +58,8 @@ declare
 
 select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
 if not found then
-  raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-    using errcode = 'MR003', hint = millrace.known_pipelines();
+  raise exception 'MR003: there is no pipeline %', coalesce(p_pipeline, 'null')
+    using hint = millrace.known_pipelines();
 end if;
 return v_pipeline;
 $$;

@@ -36,9 +36,9 @@ from given g
 cross join millrace.pipelines p
 where p.id = p_pipeline_id;
 if v_given and array_remove(faults, null) <> '{}' then
-  raise exception '%', (array_remove(faults, null))[1]
-    using errcode = 'MR002',
-      hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
+  raise exception 'MR002: %', (array_remove(faults, null))[1]
+    using hint =
+      'Keep what is large in another column or in Storage, and its name in the metadata.';
 end if;
 $$;
 

@@ -9,7 +9,6 @@ as $$
 declare
   v_half int := cardinality(p_keys) / 2;
   v_kind text;
-  v_context text;
   v_left record;
   v_right record;
 

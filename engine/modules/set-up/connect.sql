@@ -16,12 +16,12 @@ if p_once and millrace.setting('project_url') is not null then
   return null;
 end if;
 if coalesce(p_project_url, '') !~ '^https?://[^/]' then
-  raise exception 'p_project_url is %, but must be an address with http:// or https://',
+  raise exception 'MR002: p_project_url is %, but must be an address with http:// or https://',
     coalesce(quote_literal(p_project_url), 'null')
-    using errcode = 'MR002', hint = 'Send the function''s own SUPABASE_URL.';
+    using hint = 'Send the function''s own SUPABASE_URL.';
 elsif length(coalesce(p_wake_secret, '')) < 16 then
-  raise exception 'p_wake_secret has fewer than 16 characters'
-    using errcode = 'MR002', hint = 'Lengthen or remove MILLRACE_WAKE_SECRET.';
+  raise exception 'MR002: p_wake_secret has fewer than 16 characters'
+    using hint = 'Lengthen or remove MILLRACE_WAKE_SECRET.';
 end if;
 perform millrace.set_up();
 for v_secret in

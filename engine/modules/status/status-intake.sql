@@ -105,14 +105,14 @@ cross join unnest(p_ids, p_was, p_at) i(id, was, at)
 where p.id = p_pipeline_id
 group by p.id;
 if v_wrong.idle is not null then
-  raise exception '% was written to %, but no retry waits there', v_wrong.what,
+  raise exception 'MR005: % was written to %, but no retry waits there', v_wrong.what,
     millrace.rows_named(v_wrong.idle)
-    using errcode = 'MR005', hint = 'Only a retry in backoff can be moved. To begin a stage, '
+    using hint = 'Only a retry in backoff can be moved. To begin a stage, '
       'write ' || v_wrong.status || '.';
 elsif v_wrong.never is not null then
-  raise exception '% of % was set to no time within a year', v_wrong.what,
+  raise exception 'MR005: % of % was set to no time within a year', v_wrong.what,
     millrace.rows_named(v_wrong.never)
-    using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). To stop '
+    using hint = 'Write when it is to be tried again, such as now(). To stop '
       'a run: select millrace.cancel(run).';
 end if;
 with taken as materialized (

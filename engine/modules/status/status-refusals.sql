@@ -80,14 +80,14 @@ select concat_ws(' ', coalesce((
     where s.live and v_next is null
     group by s.shows))
 into v_remedy;
-raise exception '% of % %', v_pipeline.status ->> 'column', millrace.rows_named(p_ids), case
+raise exception 'MR005: % of % %', v_pipeline.status ->> 'column', millrace.rows_named(p_ids), case
     when p_now is null then
       'was set to null, but a row cannot leave pipeline ' || v_pipeline.name
     when v_known is not null then
       format('was set to %s, which is no value of pipeline %s', p_now, v_pipeline.name)
     else format('cannot go from %s to %s', coalesce(p_was, 'nothing'), p_now)
   end
-  using errcode = 'MR005', hint = case
+  using hint = case
     when p_now is null then 'Cancel its run, or delete the row to end it for good.'
     when v_known is not null then 'Known: ' || v_known || '.'
     when p_was is null then format('A new row begins at one of %s; leave %s out, and the '

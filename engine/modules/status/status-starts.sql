@@ -37,9 +37,9 @@ begin
     p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
 exception when sqlstate 'MR005' then
   get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
-  raise exception '% cannot be written to %: %', p_value,
+  raise exception 'MR005: % cannot be written to %: %', p_value,
     concat_ws(' at ', millrace.rows_named(p_ids), p_was), v_why
-    using errcode = 'MR005', hint = coalesce((
+    using hint = coalesce((
       select format('Write %s instead; the stages after it follow by themselves.', s.ready)
       from millrace.stages_of_version(v_at.version_id) s
       where s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);

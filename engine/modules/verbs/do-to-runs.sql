@@ -48,8 +48,8 @@ elsif millrace.retry_runs(p_runs) < cardinality(p_runs) then
   select r.* into v_fault from millrace.runs r where r.id = p_runs[1];
 end if;
 if v_fault.id is not null then
-  raise exception 'run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
-    using errcode = 'MR004', hint =
+  raise exception 'MR004: run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
+    using hint =
       'What runs can be cancelled, what failed or was cancelled can be retried.';
 end if;
 $$;
@@ -98,8 +98,9 @@ v_done := millrace.apply_outcomes_guarded(array[case
   else millrace.work_on(v_attempt, p_run.entity_id, 'completed', p_do -> 'result') end]);
 v_item := v_done.items[1];
 if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
-  raise exception 'stage % of run % cannot be ended: %', p_do ->> 'stage', p_run.id, v_item.reason
-    using errcode = 'MR004', hint = case v_item.verdict
+  raise exception 'MR004: stage % of run % cannot be ended: %',
+      p_do ->> 'stage', p_run.id, v_item.reason
+    using hint = case v_item.verdict
       when 'busy' then 'Nothing was changed; try again shortly.'
       else 'Correct what its apply function or a trigger of yours refuses.' end;
 end if;
@@ -129,8 +130,8 @@ select array_agg(distinct h.stage_id), jsonb_build_object('attempts', count(*))
 into wake, did
 from hurried h;
 if wake is null then
-  raise exception 'run % has nothing there that waits to be tried again', p_run.id
-    using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+  raise exception 'MR004: run % has nothing there that waits to be tried again', p_run.id
+    using hint = 'Only a retry in backoff can be hurried: '
       'select * from millrace.timeline(' || p_run.id || ').';
 end if;
 perform millrace.show_status(p_run.pipeline_id, array[p_run.entity_id]);

@@ -41,8 +41,8 @@ into v_failed
 from millrace.runs r
 where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled');
 if v_fan_out.id is null then
-  raise exception 'this stage of run % has no children', p_run.id
-    using errcode = 'MR004', hint = 'Only a map or pipeline stage that has spawned has any; '
+  raise exception 'MR004: this stage of run % has no children', p_run.id
+    using hint = 'Only a map or pipeline stage that has spawned has any; '
       'use millrace.reset(run, stage).';
 end if;
 did := jsonb_build_object('children', v_failed.n);

@@ -19,14 +19,13 @@ declare
 perform millrace.hold_runs(array[p_run]);
 select r.* into run from millrace.runs r where r.id = p_run;
 if not found then
-  raise exception 'there is no run %', coalesce(p_run::text, 'null')
-    using errcode = 'MR003',
-      hint = 'Look it up: select * from millrace.stage_runs where entity_id = ''…''.';
+  raise exception 'MR003: there is no run %', coalesce(p_run::text, 'null')
+    using hint = 'Look it up: select * from millrace.stage_runs where entity_id = ''…''.';
 end if;
 select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
 if not millrace.is_latest_run(p_run) then
-  raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
-    using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
+  raise exception 'MR004: run % is not the latest of its entity %', p_run, run.entity_id
+    using hint = format('Use the latest: select millrace.run_of(%L, %L).',
       v_pipeline, run.entity_id);
 end if;
 select r.* into v_parent
@@ -36,9 +35,9 @@ where r.id = (
   from millrace.fan_outs f
   where f.id = run.fan_out_id and f.state in ('abandoned', 'closed'));
 if found then
-  raise exception 'run % cannot go on: it is a child of run %, which is %',
+  raise exception 'MR004: run % cannot go on: it is a child of run %, which is %',
     p_run, v_parent.id, v_parent.status
-    using errcode = 'MR004', hint = format('Retry the parent with it, select millrace.retry(%s), '
+    using hint = format('Retry the parent with it, select millrace.retry(%s), '
       'or start its row anew with millrace.start().', v_parent.id);
 elsif p_stage is null then
   return;
@@ -48,8 +47,8 @@ from millrace.version_stages vs
 where vs.version_id = run.version_id
   and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
 if not found then
-  raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
-    using errcode = 'MR004', hint = 'Name a stage of its version: select stage from '
+  raise exception 'MR004: stage % is not part of the version that run % began with', p_stage, p_run
+    using hint = 'Name a stage of its version: select stage from '
       'millrace.stage_runs where run_id = ' || p_run || '.';
 end if;
 v_state := millrace.state_of(p_run, version_stage.stage_id);
@@ -67,9 +66,9 @@ v_hint := case
     then 'Skip or finish its needs first.'
 end;
 if v_hint is not null then
-  raise exception 'stage % of run % cannot be told to %: it is %, and the run is %',
+  raise exception 'MR004: stage % of run % cannot be told to %: it is %, and the run is %',
     p_stage, p_run, p_verb, v_state, run.status
-    using errcode = 'MR004', hint = v_hint;
+    using hint = v_hint;
 end if;
 $$;
 
@@ -109,9 +108,9 @@ declare
     where r.entity_id = p_entity_id and p.name = p_pipeline);
 
 if v_run is null then
-  raise exception 'entity % has no run of pipeline %',
+  raise exception 'MR003: entity % has no run of pipeline %',
     millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
-    using errcode = 'MR003', hint = 'Start one: select millrace.start(pipeline, entity).';
+    using hint = 'Start one: select millrace.start(pipeline, entity).';
 end if;
 return v_run;
 $$;

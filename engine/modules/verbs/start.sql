@@ -55,13 +55,12 @@ declare
   v_missing text[];
 
 if array_ndims(p_keys) > 1 then
-  raise exception 'p_entity_ids is a list of lists, but must be one list of keys'
-    using errcode = 'MR002', hint = format('Give values of the column %1$s, such as array(select '
+  raise exception 'MR002: p_entity_ids is a list of lists, but must be one list of keys'
+    using hint = format('Give values of the column %1$s, such as array(select '
       '%1$I::text from …).', p_pipeline.entity_key);
 elsif p_keys is null or array_position(p_keys, null) is not null then
-  raise exception 'a key of table % is null', p_pipeline.entity_table
-    using errcode = 'MR002',
-      hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  raise exception 'MR002: a key of table % is null', p_pipeline.entity_table
+    using hint = format('Give values of the column %s.', p_pipeline.entity_key);
 end if;
 locked := millrace.lock_rows_named(p_pipeline, p_keys, true);
 execute format('select array(select k::%s::text from unnest($1) k '
@@ -69,10 +68,11 @@ execute format('select array(select k::%s::text from unnest($1) k '
 into v_missing
 using p_keys, locked;
 if v_missing <> '{}' then
-  raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
+  raise exception 'MR003: table % has no row with % %',
+      p_pipeline.entity_table, p_pipeline.entity_key,
     (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
       || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' more', '')
-    using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+    using hint = 'Leave them out, or insert the rows first; none was started.';
 end if;
 -- Locked, so that a worker that ends one this moment goes first.
 live := case when p_restart then '{}'

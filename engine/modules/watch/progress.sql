@@ -112,8 +112,8 @@ as $$
 if (jsonb_typeof(p_rows) = 'object'
     and not jsonb_path_exists(p_rows, '$.* ? (@.type() != "object")')
     and (select count(*) from jsonb_path_query(p_rows, '$.*.*')) <= 500) is not true then
-  raise exception 'p_rows must be an object of pipelines, with at most 500 keys in all'
-    using errcode = 'MR002', hint = 'Such as {"leads": {"7": null}}.';
+  raise exception 'MR002: p_rows must be an object of pipelines, with at most 500 keys in all'
+    using hint = 'Such as {"leads": {"7": null}}.';
 end if;
 return query
 select p.name, p.entity_table::text, p.entity_key, millrace.key_type(p),
