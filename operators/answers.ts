@@ -214,6 +214,8 @@ export interface DefinedPipeline {
   version: number | null;
   since: string | null;
   retention_days: number;
+  /** Days after which finished runs lose results and log lines; null for with the run. */
+  outputs_days: number | null;
 }
 
 export interface Settings {
@@ -335,6 +337,8 @@ export interface Attempt {
   error?: Fault;
   /** The last lines of its log, where they were kept. */
   log?: string;
+  /** The days after which its result and log were deleted; left out while they are there. */
+  deleted_after?: number;
   /** Sentences of the result about what it may lack. */
   doubts?: string;
   superseded?: boolean;

@@ -118,6 +118,7 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column concurrency_group text
   column created_at timestamp with time zone not null
   column deadline_at timestamp with time zone
+  column deleted_after smallint
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
@@ -330,6 +331,7 @@ view millrace.default_settings
   as  SELECT name, value FROM ( VALUES ('worker_seconds'::text,'60'::text), ('batch_bytes'::text,'12582912'::text), ('retention_days'::text,'90'::text), ('history_gb'::text,'50'::text), ('last_sweep_at'::text,'-infinity'::text), ('upgrade_patience'::text,'15 seconds'::text), ('rules_judged_at'::text,''::text), ('minutes_hours'::text,'48'::text), ('hours_days'::text,'400'::text), ('operators_need_aal2'::text,'false'::text), ('journal_days'::text,'400'::text), ('page_url'::text,''::text), ('playbooks_url'::text,''::text)) s(name, value);
 view millrace.done_attempts
   column created_at timestamp with time zone
+  column deleted_after smallint
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint
@@ -340,7 +342,7 @@ view millrace.done_attempts
   column stage_id integer
   column started_at timestamp with time zone
   column state millrace.attempt_state
-  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output, deleted_after FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -588,6 +590,7 @@ table millrace.pipelines
   column label_column text
   column metadata_column text
   column name text not null
+  column outputs_days integer
   column projection text not null
   column quota jsonb
   column required_columns text[] not null default '{}'::text[]
@@ -611,6 +614,8 @@ table millrace.posts unlogged
 table millrace.prune_progress with (fillfactor=50)
   column began_at timestamp with time zone not null
   column ended_at timestamp with time zone
+  column outputs_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  column outputs_id bigint not null default 0
   column pipeline_id integer not null
   column removed bigint not null default 0
   column seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
@@ -658,9 +663,10 @@ view millrace.retention
   column began_at timestamp with time zone
   column days integer
   column ended_at timestamp with time zone
+  column outputs_days integer
   column pipeline text
   column removed bigint
-  as  SELECT p.name AS pipeline, millrace.retention_days(p.*) AS days, g.removed, g.began_at, g.ended_at FROM millrace.pipelines p LEFT JOIN millrace.prune_progress g ON g.pipeline_id = p.id ORDER BY p.name;
+  as  SELECT p.name AS pipeline, millrace.retention_days(p.*) AS days, p.outputs_days, g.removed, g.began_at, g.ended_at FROM millrace.pipelines p LEFT JOIN millrace.prune_progress g ON g.pipeline_id = p.id ORDER BY p.name;
 table millrace.row_costs
   column cpu_ms real not null
   column learned_at timestamp with time zone not null
@@ -824,7 +830,7 @@ view millrace.stage_runs
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS progress, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.done_attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)))) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, NULLIF(concat_ws(' '::text, a.error ->> 'message'::text, a.error ->> 'detail'::text), ''::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL millrace.newest_attempt(r.id, s.id) a(id, run_id, parent_id, submission_id, queue_at, created_at, started_at, finished_at, deadline_at, poll_at, job_started_at, late_at, token, stage_id, state, number, retry_count, releases, isolated, superseded, uncounted, quota_blocked, service, job_id, error, concurrency_group, output, usage, lost_alone) ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS progress, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.done_attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)))) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, NULLIF(concat_ws(' '::text, a.error ->> 'message'::text, a.error ->> 'detail'::text), ''::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL millrace.newest_attempt(r.id, s.id) a(id, run_id, parent_id, submission_id, queue_at, created_at, started_at, finished_at, deadline_at, poll_at, job_started_at, late_at, token, stage_id, state, number, retry_count, releases, isolated, superseded, uncounted, quota_blocked, service, job_id, error, concurrency_group, output, usage, lost_alone, deleted_after) ON true;
 table millrace.stages
   column agent jsonb
   column apply text

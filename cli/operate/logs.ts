@@ -1,6 +1,7 @@
 // millrace logs: the log lines that the failed tries of a run have kept, the oldest first.
 import pc from 'picocolors';
 import type { Attempt, Run } from '../../operators/answers.ts';
+import { many } from '../../operators/numbers.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, numberIn, textOf } from './asked.ts';
@@ -29,8 +30,8 @@ async function tellLogs(asked: Asked): Promise<0> {
   const stage = textOf(asked, 'stage');
   const run = await readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'attempts');
   const isWanted = (of: Attempt) => stage === undefined || of.stage === stage;
-  const tries = run.attempts.filter((of) => of.log && isWanted(of));
-  const older = run.attempts.slice(0, -withLog).filter((of) => of.state === 'failed' && isWanted(of));
+  const tries = run.attempts.filter((of) => (of.log || goneOf(of)) && isWanted(of));
+  const older = run.attempts.slice(0, -withLog).filter((of) => of.state === 'failed' && !goneOf(of) && isWanted(of));
   const ids = older.map(({ attempt }) => attempt);
   say(asked, { run: run.run, attempts: tries, older: ids }, () => [
     ...(ids.length > 0
@@ -44,7 +45,13 @@ async function tellLogs(asked: Asked): Promise<0> {
   return 0;
 }
 
-function linesOf({ attempt, stage, number, ended_at, error, log = '' }: Attempt): string[] {
+/** Says of a failed try that its log was deleted. */
+const goneOf = ({ state, deleted_after: days }: Attempt) =>
+  state === 'failed' && days ? `Its log was deleted after ${many(days, 'day')}.` : undefined;
+
+function linesOf(of: Attempt): string[] {
+  const { attempt, stage, number, ended_at, error } = of;
+  const log = of.log ?? goneOf(of) ?? '';
   return [
     pc.bold(line(`attempt ${attempt} at ${words(stage)}, try ${number}, ${moment(ended_at ?? null)}`)),
     ...(error ? [pc.red(line(words(faultText(error))))] : []),

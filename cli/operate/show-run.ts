@@ -69,7 +69,10 @@ function summary(run: Run): string[] {
   const faults = (run.at ?? []).filter(({ error }) => error);
   const byId = new Map(run.attempts.map((of) => [of.attempt, of]));
   /** The log of the try that failed: of a queued retry, its parent's. */
-  const logOf = (attempt: number) => byId.get(attempt)?.log ?? byId.get(byId.get(attempt)?.parent ?? 0)?.log;
+  const logOf = (attempt: number) => {
+    const { log, parent, deleted_after: days } = byId.get(attempt) ?? {};
+    return log ?? (days ? `deleted after ${many(days, 'day')}` : byId.get(parent ?? 0)?.log);
+  };
   return [
     pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),
     line(`row ${words(run.entity)} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
@@ -150,11 +153,12 @@ function attemptLines(attempts: Attempt[]): string[] {
 
 async function showAttempt(asked: Asked, attempt: number): Promise<0> {
   const answer = await asked.api.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
-  say(asked, answer, ({ stage, state, error, log, output, payloads }) => [
+  say(asked, answer, ({ stage, state, error, log, output, payloads, deleted_after: days }) => [
     pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
     ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),
     ...logLines(log),
-    ...(payloads ? payloadLines(output) : ['You do not see payloads here.']),
+    ...(days ? [`Its result and log were deleted after ${many(days, 'day')}.`] : []),
+    ...(!payloads ? ['You do not see payloads here.'] : days ? [] : payloadLines(output)),
   ]);
   return 0;
 }

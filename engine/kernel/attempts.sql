@@ -7,7 +7,7 @@
 -- since. A skipped one's result is null.
 create view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
-  a.finished_at, a.error, a.output
+  a.finished_at, a.error, a.output, a.deleted_after
 from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded;

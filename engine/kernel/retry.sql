@@ -11,6 +11,45 @@ end if;
 return millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
 $$;
 
+-- Refuses to let held runs go on where a stage that is to run needs a result that was deleted.
+-- p_anew: the stages that start over, whose own results are not needed.
+create function millrace.refuse_deleted(p_run_ids bigint[], p_anew int[] default '{}')
+set millrace.plan = by_key
+as $$
+declare
+  v_gone record;
+
+select p.name as pipeline, r.entity_id, s.name as stage, n.name as need, d.deleted_after into v_gone
+from unnest(p_run_ids) i(id)
+-- by key
+cross join lateral (
+  select a.stage_id, a.deleted_after
+  from millrace.done_attempts a
+  where a.run_id = any (array[i.id])
+  offset 0) d
+cross join lateral (
+  select o.* from millrace.runs o where o.id = any (array[i.id]) offset 0) r
+join millrace.pipelines p on p.id = r.pipeline_id
+join millrace.version_stages vs
+  on vs.version_id = r.version_id and d.stage_id = any (vs.needs)
+join millrace.stages s on s.id = vs.stage_id
+join millrace.stages n on n.id = d.stage_id
+where d.deleted_after is not null
+  and d.stage_id <> all (p_anew)
+  and (vs.stage_id = any (p_anew)
+    or not vs.on_demand and not exists (
+      select from millrace.done_attempts o
+      where o.run_id = any (array[i.id]) and o.stage_id = vs.stage_id))
+order by i.id, vs.position
+limit 1;
+if found then
+  raise exception 'stage % of entity % needs the result of %, which was deleted after % days',
+    v_gone.stage, v_gone.entity_id, v_gone.need, v_gone.deleted_after
+    using errcode = 'MR004', hint = format('Start the whole row anew: '
+      'select millrace.start(%L, %L).', v_gone.pipeline, v_gone.entity_id);
+end if;
+$$;
+
 -- failed | cancelled | completed → running for held runs. Their failed and cancelled stages but for
 -- p_except are retried together, or they could never end. Returns the stages to wake.
 create function millrace.reopen_runs(p_run_ids bigint[], p_except int[] default '{}')
@@ -62,6 +101,7 @@ p_run_ids := array(
         and a.state in ('failed', 'cancelled')
         and millrace.is_last_word(a))
   order by r.id);
+perform millrace.refuse_deleted(p_run_ids);
 v_wake := millrace.reopen_runs(p_run_ids);
 perform millrace.wake(v_wake || millrace.begin_branches(p_run_ids));
 return cardinality(p_run_ids);

@@ -27,6 +27,8 @@ create table millrace.pipelines (
   label_column text,
   -- How many days finished runs are kept; null for the setting retention_days.
   retention_days int,
+  -- After how many days finished runs lose their results and log lines; null for with the run.
+  outputs_days int,
   -- The id of the journal entry about the last pause or unpause.
   switched_entry bigint,
   -- The column of the entity that holds the trace id of its runs; null for ids of the engine.

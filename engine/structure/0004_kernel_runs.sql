@@ -103,6 +103,8 @@ create table millrace.attempts (
   usage jsonb,
   -- True where an isolate ended while it ran this row alone.
   lost_alone boolean not null default false,
+  -- The days after which output and log were deleted; null while they are there.
+  deleted_after smallint,
   primary key (id) with (fillfactor = 90),
   unique (run_id, stage_id, number)
 ) with (

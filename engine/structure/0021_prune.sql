@@ -4,6 +4,9 @@ create table millrace.prune_progress (
   seen_at timestamptz not null default '-infinity',
   seen_id bigint not null default 0,
   removed bigint not null default 0,
+  -- The outputs of all runs that ended before were deleted. The position outlasts a round.
+  outputs_at timestamptz not null default '-infinity',
+  outputs_id bigint not null default 0,
   began_at timestamptz not null,
   ended_at timestamptz
 ) with (fillfactor = 50);

@@ -1,7 +1,7 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
 import type { Run as Answer, Attempt, Fault, Payload } from '../../operators/answers.ts';
-import { costOf, count, span } from '../../operators/numbers.ts';
+import { costOf, count, many, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { verbs } from '../../operators/verbs.ts';
 import { visible } from '../../operators/visible.ts';
@@ -235,6 +235,7 @@ function Errors({ run: { at = [], attempts } }: { run: Answer }) {
   /** The log of the try that failed: of a queued retry, its parent's. */
   const logOf = (standing: Standing) => {
     const own = attempts.find(({ attempt }) => attempt === standing.attempt);
+    if (own?.deleted_after) return `deleted after ${many(own.deleted_after, 'day')}`;
     return own?.log ?? attempts.find(({ attempt }) => attempt === own?.parent)?.log;
   };
   return (
@@ -301,6 +302,7 @@ interface WholeAttempt {
   output: Payload | null;
   error: Fault | null;
   log?: string;
+  deleted_after?: number;
 }
 
 /** The result of an attempt, read when an operator opens it. */
@@ -322,7 +324,7 @@ function Result({ attempt, stage }: { attempt: number; stage: string }) {
       </button>
     );
   }
-  const { payloads, output, error: fault, log } = found.value;
+  const { payloads, output, error: fault, log, deleted_after: days } = found.value;
   return (
     <>
       {!payloads && <p class="hint">Results are for operators who see payloads.</p>}
@@ -334,7 +336,8 @@ function Result({ attempt, stage }: { attempt: number; stage: string }) {
           name={output.bytes ? `the beginning of ${count(output.bytes)} bytes` : 'result'}
         />
       )}
-      {payloads && !output && !fault && <span class="hint">none</span>}
+      {days && <span class="hint">deleted after {many(days, 'day')}</span>}
+      {payloads && !output && !fault && !days && <span class="hint">none</span>}
     </>
   );
 }

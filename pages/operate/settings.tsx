@@ -168,6 +168,11 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
           ),
         },
         { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },
+        {
+          name: 'Keeps their results',
+          isNumber: true,
+          cell: (p) => (p.outputs_days ? many(p.outputs_days, 'day') : 'as long'),
+        },
       ]}
     />
   );

@@ -24,9 +24,9 @@ const faults = (engine: Engine, what: string) =>
 test('runs go after sixty days, raw pages when the job of the page says', async ({ engine }) => {
   const page = await open(engine);
   await fetched(engine, page.exported<PipelineDefinition>('clips'));
-  const shown = () => page.run(engine, 'select days, removed');
+  const shown = () => page.run(engine, 'select days, outputs_days');
   await engine.advance('61 days');
-  expect(await shown()).toMatchObject([{ days: 60, removed: null }]);
+  expect(await shown()).toMatchObject([{ days: 60, outputs_days: 14, removed: null }]);
   expect(await engine.value('select millrace.prune()')).toEqual({ runs: 1, more: false });
   expect(await shown()).toMatchObject([{ days: 60, removed: '1' }]);
   expect(await page.run(engine, 'select what, ok, detail')).toMatchObject([{ ok: true }, { ok: true }]);

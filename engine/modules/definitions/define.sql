@@ -132,12 +132,13 @@ perform millrace.check_values(p_definition);
 perform millrace.check_changes(p_definition);
 perform millrace.put_rows('millrace.pipelines', 'name', 'entity_table, entity_key, projection, '
   'metadata_column, label_column, trace_column, due_column, sla, digest, retention_days, '
-  'details_to, required_columns', json_agg(r)::jsonb)
+  'outputs_days, details_to, required_columns', json_agg(r)::jsonb)
 from (
   select v_name as name, v_table as entity_table, e.key as entity_key, e.projection,
     e.metadata as metadata_column, e.label as label_column, e.trace as trace_column,
     e.due as due_column, p_definition -> 'sla' as sla, p_definition -> 'digest' as digest,
-    p_definition #> '{retention,days}' as retention_days, array(
+    p_definition #> '{retention,days}' as retention_days,
+    p_definition #> '{retention,outputs_days}' as outputs_days, array(
       select jsonb_array_elements_text(p_definition #> '{progress,details_to}')) as details_to,
     array(
       select distinct c."column"

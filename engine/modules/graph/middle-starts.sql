@@ -12,9 +12,9 @@ declare
 
 with copied as (
   insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-    created_at, started_at, finished_at, output)
+    created_at, started_at, finished_at, output, deleted_after)
   select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-    d.created_at, d.started_at, d.finished_at, d.output
+    d.created_at, d.started_at, d.finished_at, d.output, d.deleted_after
   from millrace.runs r
   cross join lateral (
     select o.id
@@ -40,6 +40,7 @@ with copied as (
   returning stage_id
 )
 select array_agg(c.stage_id) into v_copied from copied c;
+perform millrace.refuse_deleted(p_run_ids, p_stage.dependents || p_stage.stage_id);
 perform millrace.note_pulses('copied', v_copied);
 $$;
 

@@ -74,6 +74,7 @@ return jsonb_build_object(
 $$;
 
 -- Shows an attempt. log: the last lines that its handler wrote, where they were kept.
+-- deleted_after: the days after which its result and log were deleted.
 create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
 stable
@@ -90,6 +91,7 @@ select jsonb_strip_nulls(jsonb_build_object(
   'doubts', (
     select millrace.cut_text(string_agg(d #>> '{}', ' '))
     from jsonb_path_query(p_attempt.output, '$.doubts[*]') d),
+  'deleted_after', p_attempt.deleted_after,
   'superseded', nullif(p_attempt.superseded, false)))
 from millrace.stages s
 where s.id = p_attempt.stage_id
@@ -203,5 +205,6 @@ perform millrace.run_seen(
   v_caller, v_attempt.run_id, 'attempt ' || (p_query ->> 'attempt'));
 return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
   'payloads', v_caller.payloads,
-  'output', case when v_caller.payloads then millrace.payload_json(v_attempt.output) end);
+  'output', case when v_caller.payloads and v_attempt.deleted_after is null
+    then millrace.payload_json(v_attempt.output) end);
 $$;

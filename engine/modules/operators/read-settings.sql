@@ -45,7 +45,7 @@ return jsonb_build_object(
     select jsonb_build_object(
       'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
       'version', v.number, 'since', v.created_at,
-      'retention_days', millrace.retention_days(p))
+      'retention_days', millrace.retention_days(p), 'outputs_days', p.outputs_days)
     from millrace.pipelines p
     left join millrace.versions v on v.id = p.current_version_id
     where millrace.sees(v_caller, p.name)

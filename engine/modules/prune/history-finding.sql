@@ -5,8 +5,8 @@ as $$
 select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
   format('%s now; a day brings %s, which comes to %s by the time it is pruned%s',
     pg_size_pretty(h.size), pg_size_pretty(h.daily), pg_size_pretty(h.later),
-    case when greatest(h.size, h.later) > h.most then ': keep runs for fewer days (retention), '
-      'return smaller results, or raise the setting history_gb' end)
+    case when greatest(h.size, h.later) > h.most then ': keep runs or their results for fewer '
+      'days (retention), return smaller results, or raise the setting history_gb' end)
 from (
   select s.size, trunc(s.each * d.attempts) as daily, trunc(s.each * d.kept) as later,
     (select s.value::int * 1e9 from millrace.settings s where s.name = 'history_gb') as most

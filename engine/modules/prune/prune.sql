@@ -5,6 +5,48 @@ as $$
 return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
 $$;
 
+-- Deletes the results, log lines and conversations of the next thousand runs that ended before what
+-- their pipeline says; returns whether there are more. Answers of people stay, which status columns
+-- show. A run that is locked, or whose parent waits, keeps them until it is deleted itself.
+create function millrace.prune_outputs(p_pipeline millrace.pipelines) returns boolean
+as $$
+declare
+  v_ids bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id and r.finished_at is not null
+      and (r.finished_at, r.id) > (
+        select g.outputs_at, g.outputs_id
+        from millrace.prune_progress g
+        where g.pipeline_id = p_pipeline.id)
+      and r.finished_at < (select v_now - make_interval(days => p_pipeline.outputs_days))
+    order by r.finished_at, r.id
+    limit 1000);
+  v_runs bigint[];
+
+update millrace.prune_progress g
+set outputs_at = r.finished_at, outputs_id = r.id
+from millrace.runs r
+where g.pipeline_id = p_pipeline.id and r.id = v_ids[cardinality(v_ids)];
+v_runs := array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (v_ids) and r.status <> 'running'
+    and not exists (
+      select from millrace.fan_outs f
+      where f.id = r.fan_out_id and f.state = 'open')
+  order by r.id
+  for no key update of r skip locked);
+update millrace.attempts a
+set output = case when a.output is not null then 'null'::jsonb end, usage = a.usage - 'log',
+  deleted_after = p_pipeline.outputs_days
+from millrace.stages s
+where a.run_id = any (v_runs) and s.id = a.stage_id and s.kind <> 'manual'
+  and (a.output <> 'null' or a.usage ? 'log');
+delete from millrace.turns t where t.run_id = any (v_runs);
+return cardinality(v_ids) = 1000;
+$$;
+
 -- Deletes what is too old of the next thousand runs of a pipeline's round, by their ends; returns
 -- how many. A run that cannot be deleted is left to the next night.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
@@ -23,6 +65,7 @@ declare
         select v_now - make_interval(days => millrace.retention_days(p_pipeline)))
     order by r.finished_at, r.id
     limit 1000);
+  v_more boolean := cardinality(v_ids) = 1000;
   v_last record;
   v_done record;
 
@@ -46,10 +89,13 @@ v_done := millrace.in_halves(array(
 perform millrace.report('error', 'run_not_pruned',
   format('Run %s cannot be pruned: %s', f.key, f.why))
 from unnest(v_done.refused) f;
+if not v_more then
+  v_more := millrace.prune_outputs(p_pipeline);
+end if;
 update millrace.prune_progress g
 set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
   removed = g.removed + v_done.done,
-  ended_at = case when cardinality(v_ids) < 1000 then v_now end
+  ended_at = case when not v_more then v_now end
 where g.pipeline_id = p_pipeline.id;
 return v_done.done;
 $$;
@@ -119,10 +165,11 @@ end if;
 return jsonb_build_object('runs', v_runs, 'more', v_more);
 $$;
 
--- How many days each pipeline keeps its runs. removed: how many the present or the last round of
--- prune() has deleted.
+-- How many days each pipeline keeps its runs, and their results where those go earlier.
+-- removed: how many runs the present or the last round of prune() has deleted.
 create view millrace.retention as
-select p.name as pipeline, millrace.retention_days(p) as days, g.removed, g.began_at, g.ended_at
+select p.name as pipeline, millrace.retention_days(p) as days, p.outputs_days,
+  g.removed, g.began_at, g.ended_at
 from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
 order by p.name;

@@ -83,6 +83,7 @@ $$;
 -- deals. Returns the stages to wake.
 create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
+perform millrace.refuse_deleted(array[p_run.id], p_stages);
 perform millrace.supersede(array[p_run.id], p_stages || array(
   -- A stage that was skipped after the run had ended is pending again.
   select d.stage_id

@@ -2,9 +2,9 @@
 import { expect } from 'vitest';
 import { countAnew } from '../../support/engine/count-anew.ts';
 import { planRows } from '../../support/engine/plan-rows.ts';
-import { type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
-import { runStage } from '../../support/worker.ts';
+import { failed, runStage, Worker } from '../../support/worker.ts';
 
 interface Pruned {
   runs: number;
@@ -127,8 +127,99 @@ test('doctor() warns where a day brings more history than history_gb by the time
     from millrace.stages s on conflict (unit, pipeline_id, stage_id, at, outcome) do update set n = excluded.n`);
   // Two million attempts of 1.2 kB at most, kept for thirty days.
   const { ok, detail } = (await told()) as { ok: boolean; detail: string };
-  expect({ ok, detail }).toMatchObject({ ok: false, detail: expect.stringContaining('keep runs for fewer days') });
+  expect({ ok, detail }).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('keep runs or their results for fewer days'),
+  });
   expect(detail).toMatch(/a day brings 2\d{3} MB, which comes to 6\d GB by/);
   await engine.sql.query(`update millrace.settings set value = '80' where name = 'history_gb'`);
   expect(await told()).toMatchObject({ ok: true });
+});
+
+const lean = (engine: Engine, stages: object[], retention: object = { days: 30, outputs_days: 7 }) =>
+  engine.define({ pipeline: 'flow', entity, stages, retention });
+
+/** A run of a chain of three that was over so long ago, with log lines at a try that failed. */
+async function overFor(engine: Engine, age: string): Promise<string> {
+  await engine.pipeline(chain(['one', 'two', 'three']));
+  await lean(engine, chain(['one', 'two', 'three']));
+  const [id] = await engine.queued('one');
+  for (const stage of ['one', 'two', 'three']) await runStage(engine, stage);
+  await engine.sql.query(`update millrace.attempts set usage = '{"cost_usd": 1, "log": "line"}'`);
+  await engine.advance(age);
+  await pruneAll(engine);
+  return id as string;
+}
+
+const kept = (engine: Engine) => engine.rows('select output, usage, deleted_after from millrace.attempts order by id');
+
+test('results and log lines of a run go before the run, at the day that its pipeline says', async ({ engine }) => {
+  await overFor(engine, '6 days');
+  expect(await kept(engine)).toHaveLength(3);
+  expect((await kept(engine))[0]).toMatchObject({
+    output: { stage: 'one' },
+    usage: { log: 'line' },
+    deleted_after: null,
+  });
+  await engine.advance('2 days');
+  expect(await pruneAll(engine)).toBe(0);
+  expect(await kept(engine)).toEqual(Array(3).fill({ output: null, usage: { cost_usd: 1 }, deleted_after: 7 }));
+  expect(await engine.rows('select days, outputs_days from millrace.retention')).toEqual([
+    { days: 30, outputs_days: 7 },
+  ]);
+  await engine.advance('25 days');
+  expect(await pruneAll(engine)).toBe(1);
+});
+
+test('a reset from the middle is refused once the result before it is gone; one of the whole run is done', async ({
+  engine,
+}) => {
+  const id = await overFor(engine, '8 days');
+  const [{ id: run }] = (await engine.rows('select max(id) as id from millrace.runs')) as [{ id: string }];
+  for (const call of [`millrace.reset(${run}, 'three')`, `millrace.start('flow', '${id}', 'two')`]) {
+    await expect(engine.sql.query(`select ${call}`)).rejects.toMatchObject({
+      code: 'MR004',
+      message: expect.stringMatching(
+        /^stage t\w+ of entity \d+ needs the result of \w+, which was deleted after 7 days$/,
+      ),
+      hint: `Start the whole row anew: select millrace.start('flow', '${id}').`,
+    });
+  }
+  expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+  await engine.sql.query(`select millrace.reset(${run})`);
+  for (const stage of ['one', 'two', 'three']) await runStage(engine, stage);
+  expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+  // All three have results again.
+  await engine.sql.query(`select millrace.reset(${run}, 'three')`);
+  expect((await runStage(engine, 'three'))[0]?.needs).toEqual({ two: { stage: 'two', entity: id } });
+});
+
+test('a retry is refused once a result that the failed stage needs is gone', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  await lean(engine, chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  const worker = await Worker.of(engine, 'two');
+  await worker.report(failed(await worker.takeOne(), { permanent: true }));
+  await engine.advance('8 days');
+  await pruneAll(engine);
+  await expect(engine.sql.query(`select millrace.retry(max(id)) from millrace.runs`)).rejects.toMatchObject({
+    code: 'MR004',
+    message: `stage two of entity ${id} needs the result of one, which was deleted after 7 days`,
+  });
+  await engine.sql.query(`select millrace.start('flow', '${id}')`);
+  expect(await runStage(engine, 'one')).toHaveLength(1);
+});
+
+test('each night deletes the results of newly old runs alone, a thousand at a time', async ({ engine }) => {
+  await finishedRuns(engine, 1500);
+  await lean(engine, [{ name: 'only' }]);
+  await engine.advance('8 days');
+  expect(await engine.value('select millrace.prune()')).toMatchObject({ more: false });
+  const gone = () => engine.value('select count(*)::int from millrace.attempts where deleted_after = 7');
+  expect(await gone()).toBe(1500);
+  await engine.advance('1 day');
+  expect(await planRows(engine.database.superUrl, 'select millrace.prune()')).toBeLessThan(1000);
+  await engine.advance('31 days');
+  expect(await pruneAll(engine)).toBe(1500);
 });

@@ -585,10 +585,18 @@ const sla = sized(
   'Write { p95Seconds: 7200 }, or leave it out.',
 );
 
-/** How long finished runs are kept; left out, as the engine's setting retention_days says. */
-const retention = z
-  .strictObject({ days: whole(1, 9999) })
-  .meta(says('an object of days', 'Write { days: 30 }, or leave it out.'));
+const retention = sized(
+  z.strictObject({
+    /** How long finished runs are kept; left out, as the engine's setting retention_days says. */
+    days: whole(1, 9999).optional(),
+    /** How long they keep their results, log lines and conversations; left out, as long as the runs. */
+    outputsDays: whole(1, 9999).optional(),
+  }),
+  1,
+  2,
+  'an object of days or outputsDays or both',
+  'Write { days: 30 }, or leave it out.',
+);
 
 /** To whom millrace_progress() shows more than the message of an error. */
 const progress = z
