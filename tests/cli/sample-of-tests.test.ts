@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { sampleOf } from '../support/sample-of-tests.ts';
+import { walks, walksOfOthers } from '../support/walks.ts';
 
 const files = Array.from({ length: 100 }, (_, at) => ({ file: `f${at}.test.ts`, bytes: 1000 + at * 10 }));
 const bytesOf = (names: string[]) =>
@@ -16,4 +18,14 @@ test('a sample is the same for the same commit, and no larger than its part', ()
 test('many commits cover every file', () => {
   const covered = new Set(Array.from({ length: 100 }, (_, at) => sampleOf(files, `commit ${at}`, 10)).flat());
   expect(covered.size).toBe(files.length);
+});
+
+test('three commits in a row run every walk once, and whoever names no commit runs all', () => {
+  const all = walks.flat();
+  const run = [1200, 1201, 1202].flatMap((commits) =>
+    all.filter((file) => !walksOfOthers(String(commits)).includes(file)),
+  );
+  expect(run.sort()).toEqual(all.sort());
+  expect(walksOfOthers(undefined)).toEqual([]);
+  expect(all.filter((file) => !fs.existsSync(file))).toEqual([]);
 });
