@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { definitionOf } from '../support/definitions.ts';
-import { test } from '../support/engine.ts';
+import { findingsTest as test } from '../support/engine.ts';
 import { failed } from '../support/worker.ts';
 import { messageOf, testPage } from './page.ts';
 import { claim, finish, start, sweep } from './play.ts';

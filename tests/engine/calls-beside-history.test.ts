@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { expect } from 'vitest';
 import { collectChildren, defineFamily, numbers, Spawner } from '../support/engine/children.ts';
 import { inCountingSession } from '../support/engine/plan-rows.ts';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, type Row, findingsTest as test } from '../support/engine.ts';
 import { postgresMajor } from '../support/postgres-major.ts';
 import { type Claimed, completed, failed, released, Worker, waiting } from '../support/worker.ts';
 

@@ -11,7 +11,7 @@ import {
   take,
 } from '../../support/engine/alerts.ts';
 import { signIn } from '../../support/engine/operators.ts';
-import { createEngine, type Engine, test } from '../../support/engine.ts';
+import { createEngine, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { runStage } from '../../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' };

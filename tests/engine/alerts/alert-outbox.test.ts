@@ -9,7 +9,7 @@ import {
   parseMessages,
   take,
 } from '../../support/engine/alerts.ts';
-import { type Engine, test } from '../../support/engine.ts';
+import { type Engine, findingsTest as test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 

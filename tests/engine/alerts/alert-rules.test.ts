@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
 import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../../support/engine/alerts.ts';
-import { type Engine, type Row, test } from '../../support/engine.ts';
+import { type Engine, type Row, findingsTest as test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../../support/worker.ts';
 

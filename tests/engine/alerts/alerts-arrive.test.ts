@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { databaseRpc } from '../../../packages/test/database-rpc.ts';
 import { answerAlertsWakeUp } from '../../../supabase/functions/_millrace/alerts/send-alerts.ts';
 import { addChannel, minutes, onlyRule } from '../../support/engine/alerts.ts';
-import { type Engine, test } from '../../support/engine.ts';
+import { type Engine, findingsTest as test } from '../../support/engine.ts';
 import { type Reply, startServer } from '../../support/http-server.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
 

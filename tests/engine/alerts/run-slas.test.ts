@@ -1,6 +1,6 @@
 // Bounds for runs: median and 95th percentile from start to end; what never ends counts with its age.
 import { expect } from 'vitest';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { runStage } from '../../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.sql.query('select millrace.sweep()');

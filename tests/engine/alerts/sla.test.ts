@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { collectChildren, endFiles, waitingFolder } from '../../support/engine/children.ts';
 import { toReview } from '../../support/engine/decisions.ts';
-import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
+import { chain, type Engine, type Row, type StageDefinition, findingsTest as test } from '../../support/engine.ts';
 import { completed, failed, released, runStage, Worker, waiting } from '../../support/worker.ts';
 
 const bound = { sla_seconds: 600 };

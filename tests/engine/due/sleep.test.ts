@@ -1,6 +1,6 @@
 // A free project that nobody uses is paused, for weeks: neither pg_cron nor functions run, and the clock goes on.
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../../support/engine.ts';
+import { type Engine, findingsTest, type Row, test } from '../../support/engine.ts';
 import { type Claimed, completed, Worker, waiting } from '../../support/worker.ts';
 
 const limits = { limits: { shared: ['model'] }, max_workers: 10, batch_size: 500 };
@@ -49,67 +49,68 @@ const states = (engine: Engine) =>
 const amiss = (engine: Engine) =>
   engine.rows<{ what: string }>(`select what from millrace.doctor() where not ok and what <> 'pg_net''s worker runs'`);
 
-test('a project that wakes after sixty days makes good what was lost first, then starts what is due by its date, once, within one budget', async ({
-  engine,
-}) => {
-  await define(engine);
-  await engine.configureDoorbell();
-  await engine.queued('check', 400);
-  const worker = await Worker.of(engine, 'check');
-  await worker.complete((await worker.take(1)).map(costing));
-  await sweep(engine);
-  await worker.complete((await worker.take(390)).map(costing));
-  expect(await worker.take(500), 'which nobody will complete').toHaveLength(9);
-  const scanner = await Worker.of(engine, 'scan');
-  await scanner.complete((await scanner.take(391)).map((item, at) => waiting(item, `job ${at}`)));
-  await sweep(engine);
-  await engine.sql.query(`insert into public.items (label, check_at)
+findingsTest(
+  'a project that wakes after sixty days makes good what was lost first, then starts what is due by its date, once, within one budget',
+  async ({ engine }) => {
+    await define(engine);
+    await engine.configureDoorbell();
+    await engine.queued('check', 400);
+    const worker = await Worker.of(engine, 'check');
+    await worker.complete((await worker.take(1)).map(costing));
+    await sweep(engine);
+    await worker.complete((await worker.take(390)).map(costing));
+    expect(await worker.take(500), 'which nobody will complete').toHaveLength(9);
+    const scanner = await Worker.of(engine, 'scan');
+    await scanner.complete((await scanner.take(391)).map((item, at) => waiting(item, `job ${at}`)));
+    await sweep(engine);
+    await engine.sql.query(`insert into public.items (label, check_at)
     select 'due ' || n, millrace.now() + n * interval '86 minutes' from generate_series(1, 1000) n`);
-  const woken = (await engine.wakes()).length;
+    const woken = (await engine.wakes()).length;
 
-  await engine.advance('60 days');
-  expect((await amiss(engine)).map(({ what }) => what)).toEqual(['the sweep has run in the last minute']);
-  expect(await sweep(engine)).toEqual([
-    'leases 9',
-    'deadlines 250',
-    'deadlines 141',
-    'due 250',
-    'due 250',
-    'due 250',
-    'due 250',
-    expect.stringMatching(/^pulses /),
-  ]);
-  expect(await amiss(engine)).toEqual([]);
-  expect(await states(engine)).toEqual([
-    { what: 'check completed', many: 391 },
-    { what: 'check failed', many: 9 },
-    { what: 'check queued', many: 1009 },
-    { what: 'scan failed', many: 391 },
-    { what: 'scan queued', many: 391 },
-  ]);
-  const codes = `select distinct a.error ->> 'code' as code from millrace.attempts a where a.state = 'failed' order by 1`;
-  expect((await engine.rows(codes)).map(({ code }) => code)).toEqual(['deadline', 'lost_lease']);
-  expect((await engine.wakes()).slice(woken).map(({ body }) => body.stage)).toEqual(['check']);
-  expect(await engine.value('select count(*)::int from millrace.alert_messages')).toBe(0);
+    await engine.advance('60 days');
+    expect((await amiss(engine)).map(({ what }) => what)).toEqual(['the sweep has run in the last minute']);
+    expect(await sweep(engine)).toEqual([
+      'leases 9',
+      'deadlines 250',
+      'deadlines 141',
+      'due 250',
+      'due 250',
+      'due 250',
+      'due 250',
+      expect.stringMatching(/^pulses /),
+    ]);
+    expect(await amiss(engine)).toEqual([]);
+    expect(await states(engine)).toEqual([
+      { what: 'check completed', many: 391 },
+      { what: 'check failed', many: 9 },
+      { what: 'check queued', many: 1009 },
+      { what: 'scan failed', many: 391 },
+      { what: 'scan queued', many: 391 },
+    ]);
+    const codes = `select distinct a.error ->> 'code' as code from millrace.attempts a where a.state = 'failed' order by 1`;
+    expect((await engine.rows(codes)).map(({ code }) => code)).toEqual(['deadline', 'lost_lease']);
+    expect((await engine.wakes()).slice(woken).map(({ body }) => body.stage)).toEqual(['check']);
+    expect(await engine.value('select count(*)::int from millrace.alert_messages')).toBe(0);
 
-  // Five dollars pay for 500 attempts at a cent each; the nine lost ones count as attempts without a price.
-  const next = await Worker.of(engine, 'check');
-  const hour = [...(await next.take(500)), ...(await next.take(500))];
-  expect(hour).toHaveLength(511);
-  expect(hour.slice(0, 3).map(({ entity }) => entity.label)).toEqual(['due 1', 'due 2', 'due 3']);
-  expect((await next.complete(hour.map(costing), 500)).batch).toEqual([]);
-  await engine.advance('1 hour');
-  const rest: Claimed[][] = [];
-  for (
-    let batch = await next.take(1000);
-    batch.length > 0;
-    batch = (await next.complete(batch.map(costing), 1000)).batch
-  ) {
-    rest.push(batch);
-  }
-  expect(rest.flat()).toHaveLength(498);
-  expect(
-    rest.filter(([item]) => item?.isolated).map((batch) => batch.length),
-    'what was lost runs alone',
-  ).toEqual(Array(9).fill(1));
-});
+    // Five dollars pay for 500 attempts at a cent each; the nine lost ones count as attempts without a price.
+    const next = await Worker.of(engine, 'check');
+    const hour = [...(await next.take(500)), ...(await next.take(500))];
+    expect(hour).toHaveLength(511);
+    expect(hour.slice(0, 3).map(({ entity }) => entity.label)).toEqual(['due 1', 'due 2', 'due 3']);
+    expect((await next.complete(hour.map(costing), 500)).batch).toEqual([]);
+    await engine.advance('1 hour');
+    const rest: Claimed[][] = [];
+    for (
+      let batch = await next.take(1000);
+      batch.length > 0;
+      batch = (await next.complete(batch.map(costing), 1000)).batch
+    ) {
+      rest.push(batch);
+    }
+    expect(rest.flat()).toHaveLength(498);
+    expect(
+      rest.filter(([item]) => item?.isolated).map((batch) => batch.length),
+      'what was lost runs alone',
+    ).toEqual(Array(9).fill(1));
+  },
+);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { collectChildren, waitingFolder } from '../../support/engine/children.ts';
-import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 
@@ -78,24 +78,25 @@ test('a condition on the row is asked after the stage has written it', async ({ 
   expect(await engine.statuses(own)).toMatchObject({ sum: 'queued' });
 });
 
-test('an ending is no failure: no dead letter, no alert, and the timeline says why the rest was skipped', async ({
-  engine,
-}) => {
-  await engine.pipeline(scored());
-  const [id] = await engine.queued('fetch');
-  await runStage(engine, 'fetch');
-  await finish(engine, 'score', { score: 0 });
-  await engine.sql.query('select millrace.sweep()');
-  expect(await engine.rows('select * from millrace.dead_letters')).toEqual([]);
-  expect(await engine.rows('select * from millrace.alerts')).toEqual([]);
-  const timeline = 'select stage, state, error_message from millrace.timeline($1)';
-  expect(await engine.rows(timeline, [(await engine.run(id)).id])).toMatchObject([
-    { stage: 'fetch', state: 'completed' },
-    { stage: 'score', state: 'completed' },
-    { stage: 'sum', state: 'skipped', error_message: 'the run ended as irrelevant' },
-    { stage: 'print', state: 'skipped', error_message: 'the run ended as irrelevant' },
-  ]);
-});
+findingsTest(
+  'an ending is no failure: no dead letter, no alert, and the timeline says why the rest was skipped',
+  async ({ engine }) => {
+    await engine.pipeline(scored());
+    const [id] = await engine.queued('fetch');
+    await runStage(engine, 'fetch');
+    await finish(engine, 'score', { score: 0 });
+    await engine.sql.query('select millrace.sweep()');
+    expect(await engine.rows('select * from millrace.dead_letters')).toEqual([]);
+    expect(await engine.rows('select * from millrace.alerts')).toEqual([]);
+    const timeline = 'select stage, state, error_message from millrace.timeline($1)';
+    expect(await engine.rows(timeline, [(await engine.run(id)).id])).toMatchObject([
+      { stage: 'fetch', state: 'completed' },
+      { stage: 'score', state: 'completed' },
+      { stage: 'sum', state: 'skipped', error_message: 'the run ended as irrelevant' },
+      { stage: 'print', state: 'skipped', error_message: 'the run ended as irrelevant' },
+    ]);
+  },
+);
 
 test('what runs beside the stage is cancelled, its token is void, and it counts as skipped', async ({ engine }) => {
   await engine.pipeline([

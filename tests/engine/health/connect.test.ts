@@ -1,6 +1,6 @@
 // What the function millrace/connect tells the engine.
 import { expect } from 'vitest';
-import { test } from '../../support/engine.ts';
+import { findingsTest as test } from '../../support/engine.ts';
 
 test('connecting writes address and secret into Vault, and again when they change', async ({ engine }) => {
   const connect = (url: unknown, secret: unknown) =>

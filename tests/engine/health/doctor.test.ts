@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { Worker } from '../../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */

@@ -1,6 +1,6 @@
 // The sweep checks the invariants slice by slice, round and round.
 import { expect } from 'vitest';
-import { type Engine, test } from '../../support/engine.ts';
+import { type Engine, findingsTest as test } from '../../support/engine.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 const sweep = (engine: Engine) => engine.value<Record<string, unknown>>('select millrace.sweep()');

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { chain, type Engine, projectTest, type Row, test } from '../../support/engine.ts';
+import { chain, type Engine, projectTest, type Row, findingsTest as test } from '../../support/engine.ts';
 import { completed, failed, runStage, Worker, waiting } from '../../support/worker.ts';
 
 const options = {

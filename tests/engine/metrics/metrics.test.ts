@@ -3,7 +3,7 @@ import { databaseRpc } from '../../../packages/test/database-rpc.ts';
 import { answerMetrics } from '../../../supabase/functions/_millrace/metrics/serve-metrics.ts';
 import { addChannel, minutes } from '../../support/engine/alerts.ts';
 import { type Family, readMetrics } from '../../support/engine/open-metrics.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const token = 'a-token-of-the-monitoring';

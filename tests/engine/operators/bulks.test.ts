@@ -1,7 +1,7 @@
 // A verb over all runs that match a filter: previewed, worked off in slices, and stopped at any step without loss.
 import { describe, expect } from 'vitest';
 import { journal, type Operator, signIn } from '../../support/engine/operators.ts';
-import { chain, type Engine, type Row, test } from '../../support/engine.ts';
+import { chain, type Engine, type Row, findingsTest as test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, Worker } from '../../support/worker.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
 import { type Operator, signIn } from '../../support/engine/operators.ts';
 import { planRows } from '../../support/engine/plan-rows.ts';
-import { chain, type Engine, type Row, test } from '../../support/engine.ts';
+import { chain, type Engine, type Row, findingsTest as test } from '../../support/engine.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const viewer = (engine: Engine) => signIn(engine, 'ann', { role: 'viewer', payloads: true });

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { verbs } from '../../../operators/verbs.ts';
 import { journal, Operator, signIn, withSecretKey } from '../../support/engine/operators.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { failed, Worker } from '../../support/worker.ts';
 
 const reading = [

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Series } from '../../../operators/answers.ts';
 import { emptyIn, rangeOf, ranges, stretchesOf } from '../../../operators/ranges.ts';
 import { signIn } from '../../support/engine/operators.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 /** Completes so many runs now, and has their pulses added up. */

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { sequentialScans } from '../../support/engine/plan-scans.ts';
 import { makeLinks } from '../../support/engine/status.ts';
-import { chain, type Engine, test } from '../../support/engine.ts';
+import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 
 /** Runs that are over, of which one in fifty failed, with two attempts each: enough for the planner to take to indexes. */
 async function history(engine: Engine, runs: number): Promise<void> {

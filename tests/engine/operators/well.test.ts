@@ -2,7 +2,7 @@
 import { describe, expect } from 'vitest';
 import { minutes, open, told } from '../../support/engine/alerts.ts';
 import { signIn, withSecretKey } from '../../support/engine/operators.ts';
-import { chain, type Engine, type Row, test } from '../../support/engine.ts';
+import { chain, type Engine, type Row, findingsTest as test } from '../../support/engine.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 interface Fault {
