@@ -49,19 +49,10 @@ create function millrace.runs_at(
   p_stage_id int, p_run_ids bigint[], p_state millrace.attempt_state
 ) returns bigint[]
 as $$
--- by key
 return array(
-  select r.id
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and (r.status = 'running') is true
-    and (
-      select a.state
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
-      order by a.number desc
-      limit 1) = p_state
-  order by r.id);
+  select r
+  from unnest(millrace.running_of(p_run_ids)) r
+  where (select a.state from millrace.newest_attempt(r, p_stage_id) a) = p_state);
 $$;
 
 -- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run

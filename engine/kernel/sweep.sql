@@ -257,13 +257,10 @@ create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
 set millrace.plan = free
 as $$
-if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
-  return jsonb_build_object('swept', false);
-end if;
 -- In a later statement: another session may just have swept.
-if not millrace.sweep_due() then
-  return jsonb_build_object('swept', false);
+if not (pg_try_advisory_xact_lock(hashtext('millrace.sweep')) and millrace.sweep_due()) then
+  return '{"swept": false}';
 end if;
 perform millrace.sweep();
-return jsonb_build_object('swept', true);
+return '{"swept": true}';
 $$;

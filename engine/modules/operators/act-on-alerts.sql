@@ -13,7 +13,7 @@ if p_request ->> 'verb' = 'unsilence' then
   set until = v_now
   where s.id = (p_request -> 'silence')::bigint
     and s.until > v_now
-    and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
+    and millrace.sees(p_caller, s.pipeline)
   returning s.* into v_silence;
 else
   if p_request ? 'alert' then

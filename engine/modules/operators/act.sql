@@ -2,15 +2,11 @@
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 immutable
 as $$
-declare
-  v_field text;
-
-foreach v_field in array p_fields loop
-  if coalesce(p_request -> v_field, 'null') = 'null' then
-    raise exception 'MR002: % is missing, but % needs it', v_field, p_request ->> 'verb'
-      using hint = format('Set %s; nothing was done.', v_field);
-  end if;
-end loop;
+perform millrace.refuse(
+  format('%s is missing, but %s needs it', f, coalesce(p_request ->> 'verb', 'a call')),
+  format('Set %s; nothing was done.', f), 'MR002')
+from unnest(p_fields) f
+where coalesce(p_request -> f, 'null') = 'null';
 $$;
 
 -- Reads until when something is to hold; null where a request does not say.

@@ -50,7 +50,7 @@ with stuck as materialized (
 select json_agg(json_strip_nulls(row_to_json(f)) order by f.ordinal, f.since, f.what)
 into v_faults
 from fault f
-where (p_caller.pipelines is null or f.ordinal = 1 or f.pipeline = any (p_caller.pipelines))
+where (f.ordinal = 1 or millrace.sees(p_caller, f.pipeline))
   -- An alert whose cause is in the list anyway says nothing new.
   and not exists (
     select from fault o
@@ -66,7 +66,7 @@ return jsonb_build_object(
     from millrace.alerts a
     where a.resolved_at is null
       and (millrace.is_silenced(a, v_now) or millrace.alert_json(a) ->> 'below_since' is not null)
-      and (p_caller.pipelines is null or a.pipeline = any (p_caller.pipelines))),
+      and millrace.sees(p_caller, a.pipeline)),
   'dead_last_day', (
     select coalesce(millrace.capped(sum(k.n)::bigint, 1000), '0')
     from millrace.pipelines p

@@ -144,4 +144,9 @@ from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.version_stages vs on vs.version_id = r.version_id
 join millrace.stages s on s.id = vs.stage_id
-left join lateral millrace.newest_attempt(r.id, s.id) a on true;
+left join lateral (
+  select o.*
+  from millrace.attempts o
+  where o.run_id = r.id and o.stage_id = s.id and not o.superseded
+  order by o.number desc
+  limit 1) a on true;
