@@ -24,18 +24,19 @@ import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const init = defineCommand({
-  usage: `npx millrace init [--example NAME] [--dry-run]
+  usage: `npx millrace init [--example NAME] [--dashboard] [--dry-run]
   Writes the engine's migration, the runtime as source, the function millrace and its section of the configuration.
   Nothing of yours is touched; a second time there is nothing to do.
-  --example NAME  an example too, as your own code: ${exampleNames.join(', ')}`,
-  options: { ...writingOptions, example: { type: 'string' } },
+  --example NAME  an example too, as your own code: ${exampleNames.join(', ')}
+  --dashboard     a migration with ten views, millrace_watch, for Supabase's SQL editor, Reports and Grafana`,
+  options: { ...writingOptions, example: { type: 'string' }, dashboard: { type: 'boolean', default: false } },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     const next =
       values.example || hasDefinitions(project)
         ? 'npx millrace sync.'
         : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
-    const changes = await initChanges(project, values.example);
+    const changes = await initChanges(project, values.example, values.dashboard);
     warnDirty(project);
     warnTsconfig(project.root);
     return writeChanges(project, changes, values, next);
@@ -49,8 +50,9 @@ const engineFile = 'millrace.sql';
  * where files that are not Millrace's are in the way.
  *
  * @param name The example to add; undefined for none.
+ * @param dashboard Whether the views of `millrace_watch` are added.
  */
-export async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
+export async function initChanges(project: Project, name: string | undefined, dashboard = false): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   const example = name === undefined ? undefined : readExample(name);
@@ -59,6 +61,7 @@ export async function initChanges(project: Project, name: string | undefined): P
     ...(await migrationChanges(project, [
       ...engineMigrations(project),
       ...(example ? tablesOf(project, `${name}.sql`, example) : []),
+      ...(dashboard ? dashboardViews(project, manifest) : []),
     ])),
     ...(isInstalled(project) ? [] : snippetChanges(project.root, null)),
     ...runtimeOf(project, manifest),
@@ -106,6 +109,13 @@ function stampBeforeCalls(project: Project): string | undefined {
 /** The example's tables; none where a migration has them. */
 function tablesOf(project: Project, name: string, { tables }: Example): Unstamped[] {
   return migrationTexts(project).includes(tables) ? [] : [{ name, text: tables }];
+}
+
+/** The views of `millrace_watch`; none where a migration makes that schema. */
+function dashboardViews(project: Project, manifest: Manifest): Unstamped[] {
+  if (sinceUninstall(migrationTexts(project)).some((text) => text.includes('create schema millrace_watch;'))) return [];
+  const views = runtimeChanges(manifest).find(({ file }) => file.endsWith('dashboard/watch.sql'));
+  return views?.text ? [{ name: 'millrace_watch.sql', text: views.text }] : [];
 }
 
 /** The engine's migration; none where the migrations have it with its rows. */

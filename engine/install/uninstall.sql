@@ -129,6 +129,7 @@ begin
     from pg_proc p
     where p.oid = any (v_functions) and p.pronamespace = 'public'::regnamespace);
   execute 'drop table if exists ' || array_to_string('{{tables}}'::text[], ', ');
+  execute 'drop schema if exists millrace_watch cascade';
   execute format('drop schema %s cascade', array_to_string('{{schemas}}'::text[], ', '));
   perform pg_notify('pgrst', 'reload schema');
   raise notice 'Millrace is gone. Still there are the columns that it kept on your tables, the '
