@@ -46,6 +46,7 @@ if v_worker.id is null then
   insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
   values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
   returning * into v_worker;
+  perform millrace.note_release(v_stage);
 end if;
 if v_worker.stage_id <> v_stage.id then
   raise exception 'MR006: worker % signed on for another stage', p_worker
@@ -53,6 +54,23 @@ if v_worker.stage_id <> v_stage.id then
 end if;
 return millrace.claim_next(
   millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
+$$;
+
+-- Keeps since when a release works at a stage, of its 20 newest. Where somebody holds the stage's
+-- row, the next worker that signs on keeps it.
+create function millrace.note_release(p_stage millrace.stages)
+as $$
+declare
+  v_release text := left(split_part(split_part(
+    current_setting('request.headers', true), '"x-millrace-release":"', 2), '"', 1), 100);
+  v_known jsonb := coalesce(p_stage.seen -> 'releases', '[]');
+
+update millrace.stages s
+set seen = coalesce(s.seen, '{}') || jsonb_build_object('releases', jsonb_path_query_array(
+  jsonb_build_object('release', v_release, 'at', v_now) || v_known, '$[0 to 19]'))
+where v_release <> '' and not v_known @> jsonb_build_array(jsonb_build_object('release', v_release))
+  and s.id in (
+    select o.id from millrace.stages o where o.id = p_stage.id for update skip locked);
 $$;
 
 -- Records the outcomes of a worker's attempts and claims the next p_limit. With p_goodbye it signs

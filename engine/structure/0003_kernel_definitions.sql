@@ -92,7 +92,8 @@ create table millrace.stages (
   -- worker: a process of the project's own runs the stage; null: an Edge Function does.
   host text,
   -- The process that last asked for work: {seen_at, release}, and {url, woken_at} of the last one
-  -- that is woken, with the time at which it was seen.
+  -- that is woken, with the time at which it was seen. releases: [{release, at}], the newest first,
+  -- by which functions or processes have claimed, and since when.
   seen jsonb,
   constraint stages_name_key unique (pipeline_id, name)
 );

@@ -12,7 +12,7 @@ interface Callable {
 
 /** What operators call; who is none is refused by each. */
 const ofOperators =
-  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series)\(jsonb\)$/;
+  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series|costs)\(jsonb\)$/;
 
 let database: TestDatabase;
 let functions: Callable[];

@@ -7,7 +7,7 @@ import { type Engine, projectTest as test } from '../support/engine.ts';
 /** Each asks millrace.operators before anything else, and refuses who is none. */
 const ofOperators = Object.fromEntries(
   [
-    ...['act', 'alerts', 'attempt', 'dead_letters', 'journal', 'overview'],
+    ...['act', 'alerts', 'attempt', 'costs', 'dead_letters', 'journal', 'overview'],
     ...['pipeline', 'run', 'runs', 'search', 'limits', 'status', 'settings', 'series'],
   ].map((name) => [
     `authenticated public.millrace_${name}(jsonb)`,

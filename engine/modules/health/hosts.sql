@@ -29,8 +29,10 @@ left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'st
 -- A process asks up to five times a second, which is no news. The address of a process that is
 -- woken outlasts the questions of others for a week.
 update millrace.stages s
-set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
-  then s.seen - 'release' else '{}' end || v_seen
+set seen = case
+  when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
+    then s.seen - 'release'
+  else jsonb_strip_nulls(jsonb_build_object('releases', s.seen -> 'releases')) end || v_seen
 where s.id in (
   select o.id
   from millrace.stages o

@@ -1,6 +1,6 @@
--- Says what each function answered to its newest wake-up of the last ten minutes, and what that
--- means. remedy: null where it answered well.
-create function millrace.last_answers()
+-- Says what each function answered to its newest wake-up of late, and what that means. remedy: null
+-- where it answered well.
+create function millrace.last_answers(p_within interval default '10 minutes')
 returns table (
   function_name text, answered text, means text, remedy text, answered_at timestamptz
 )
@@ -24,8 +24,8 @@ from millrace.posts p
 -- pg_net dates an answer by the start of its own transaction.
 join net._http_response r
   on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-where p.posted_at > now() - interval '10 minutes'
-  and r.created > now() - interval '11 minutes'
+where p.posted_at > now() - p_within
+  and r.created > now() - p_within - interval '1 minute'
   and p.function_name is not null
 order by p.function_name, p.posted_at desc
 $$;

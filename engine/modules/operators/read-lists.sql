@@ -50,7 +50,8 @@ $$;
 
 -- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
 -- of up to twelve stages has all of them listed where one has.
--- p_quiet: lists all others too, of which a project may have a thousand.
+-- p_quiet: lists all others too, of which a project may have a thousand; with what is known of the
+-- function of each.
 create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
 stable
 as $$
@@ -59,7 +60,12 @@ select array(
     else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
     else jsonb_build_object('backoff', millrace.backoff_json((k.s).id)) end
   || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
-    coalesce((k.s).seen, '{}')) end || jsonb_build_object(
+    coalesce((k.s).seen, '{}')) end || case when p_quiet then jsonb_build_object(
+    'function', (k.s).function_name, 'releases', (k.s).seen -> 'releases', 'costs', (
+      select to_jsonb(c) from millrace.row_costs c where c.stage_id = (k.s).id), 'answer', (
+      select to_jsonb(l)
+      from millrace.last_answers('6 hours') l
+      where l.function_name = (k.s).function_name)) else '{}' end || jsonb_build_object(
     'oldest_age', extract(epoch from (k.h).oldest_age),
     'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_entry) end,
     'throttle', millrace.throttle_json(k.o),

@@ -10,7 +10,7 @@ const place = '/operate';
 const lifetimeSeconds = 12 * 3600;
 const mostBytes = 300_000;
 const functions =
-  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|act)$/;
+  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|costs|act)$/;
 
 export interface OperateApiOptions {
   /** The address of the server that asks the API, such as http://127.0.0.1:54321. */

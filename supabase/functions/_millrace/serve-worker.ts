@@ -80,7 +80,7 @@ export async function serveWorker(stages: readonly Stage[], options: WorkerOptio
   const release = settings.MILLRACE_WORKER_RELEASE ?? deployed ?? options.release;
   for (const fault of settingsFaults([workerSettings, ...stages.flatMap((stage) => stage.settings)], env))
     log.error(fault);
-  const work = new StageWork({ stages, env, platform, rpc: dataApiRpc(platform), release, url, log });
+  const work = new StageWork({ stages, env, platform, rpc: dataApiRpc({ ...platform, release }), release, url, log });
   const server = url || settings.PORT ? await listen(settings.PORT ?? DEFAULT_PORT, work, platform) : undefined;
   const stopListening = onSignals(work, settings.WORKER_GRACE_SECONDS, options.signal);
   log.info('a worker has started', { stages: stages.map(({ name }) => name), release, url });

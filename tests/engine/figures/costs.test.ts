@@ -245,3 +245,29 @@ test('a book costs what its pages and its table of contents cost as well', async
     { account_id: account, books: '1', completed: '0', cost_usd: 1.5 },
   ]);
 });
+
+test('the newest runs that a filter finds are added up by model and tenant, with the dearest, for who sees them', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queued('one', 3);
+  await engine.sql.query(`update millrace.runs set quota_key = 'acme' where id in (select max(id) from millrace.runs)`);
+  await work(engine, 'one', 0.5, 'flow', (item) => completed(item), { model: 'small' });
+  const operator = await signIn(engine, 'otto', {});
+  expect(await operator.ask('costs', { pipeline: 'flow' })).toMatchObject({
+    looked: 3,
+    whole: true,
+    shares: [
+      { model: 'small', tenant: null, usd: 1 },
+      { model: 'small', tenant: 'acme', usd: 0.5 },
+    ],
+    dearest: [1, 2, 3].map(() => ({ usd: 0.5, pipeline: 'flow' })),
+  });
+  expect(await operator.ask('costs', { status: 'failed' })).toEqual({
+    looked: 0,
+    whole: true,
+    shares: [],
+    dearest: [],
+  });
+  expect(await (await signIn(engine, 'vera', { pipelines: ['other'] })).ask('costs')).toMatchObject({ looked: 0 });
+});

@@ -471,3 +471,31 @@ test('an attempt and the ten newest of a run show their last log lines, to those
   const without = await signIn(engine, 'eve', { role: 'viewer', payloads: false });
   expect(await without.ask('attempt', { attempt: attempts[0] })).not.toHaveProperty('log');
 });
+
+test('a stage tells since when each release of its function works, and what a row takes', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  const operator = await viewer(engine);
+  const client = await engine.database.connect('service_role');
+  const claimAs = async (release: string) => {
+    await client.query(`select set_config('request.headers', $1, false)`, [
+      JSON.stringify({ 'x-millrace-release': release }),
+    ]);
+    const worker = Worker.over(client, 'one', 'flow');
+    await worker.claim();
+    await worker.leave();
+  };
+  const releases = async () => {
+    const { health } = await operator.ask<{ health: { function: string; releases: Row[] | null }[] }>('pipeline', {
+      pipeline: 'flow',
+    });
+    return health[0]?.releases ?? [];
+  };
+  expect(await releases()).toEqual([]);
+  await claimAs('');
+  expect(await releases()).toEqual([]);
+  for (const release of ['11', '12', '12', '11']) await claimAs(release);
+  expect(await releases()).toMatchObject([{ release: '12' }, { release: '11' }]);
+  for (let release = 20; release < 42; release += 1) await claimAs(String(release));
+  expect((await releases()).map(({ release }) => release).slice(0, 2)).toEqual(['41', '40']);
+  expect(await releases()).toHaveLength(20);
+});

@@ -22,6 +22,7 @@ export type EngineFunctions = {
     Returns: Json;
   };
   millrace_connect: { Args: { p_once?: boolean; p_project_url: string; p_wake_secret: string }; Returns: Json };
+  millrace_costs: { Args: { p_query?: Json }; Returns: Json };
   millrace_dead_letters: { Args: { p_query?: Json }; Returns: Json };
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
   millrace_health: { Args: Record<PropertyKey, never>; Returns: Json };

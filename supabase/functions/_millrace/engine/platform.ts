@@ -11,6 +11,8 @@ import type { Env } from '../settings.ts';
 export const CONTRACT = 2;
 /** The header of each call by which the engine learns the contract. */
 export const CONTRACT_HEADER = 'x-millrace-contract';
+/** The header of each call by which the engine learns the caller's release. */
+export const RELEASE_HEADER = 'x-millrace-release';
 /** The headers of a wake-up by which a function learns which engine wakes it. */
 const LEVEL_HEADER = 'x-millrace-level';
 const CONTRACTS_HEADER = 'x-millrace-contracts';
@@ -24,6 +26,8 @@ export interface Platform {
   legacyKey?: string | undefined;
   /** Lets its holder wake functions and do nothing else. Without it functions wake one another with the secret key. */
   wakeSecret?: string | undefined;
+  /** The release of the function or the process, where its host names one. */
+  release?: string | undefined;
 }
 
 /**
@@ -54,9 +58,14 @@ export function readPlatform(env: Env): Platform {
     );
   }
   const wakeSecret = env.MILLRACE_WAKE_SECRET?.trim() || undefined;
-  if (Object.keys(secretKeys).length === 0) return { url, secretKey, secretKeys: { legacy: secretKey }, wakeSecret };
-  return { url, secretKey, secretKeys, wakeSecret, ...(legacyKey ? { legacyKey } : {}) };
+  const release = releaseOf(env);
+  const found = { url, secretKey, wakeSecret, ...(release && { release }) };
+  if (Object.keys(secretKeys).length === 0) return { ...found, secretKeys: { legacy: secretKey } };
+  return { ...found, secretKeys, ...(legacyKey ? { legacyKey } : {}) };
 }
+
+/** The number that Supabase gave the function's last deployment: DENO_DEPLOYMENT_ID is `{project}_{function}_{number}`. */
+const releaseOf = ({ DENO_DEPLOYMENT_ID: id }: Env) => /_(\d+)$/.exec(id ?? '')?.[1];
 
 /**
  * The secret by which the database wakes functions: MILLRACE_WAKE_SECRET where it is set, else an HMAC of the secret
