@@ -72,6 +72,15 @@ export interface StageHealth {
   bypass: Pause | null;
   unattended?: Unattended;
   backoff?: Backoff;
+  /** How many workers there may be; null for a stage that no function runs. */
+  max_workers?: number | null;
+  /** The CPU of an isolate that one row takes, in milliseconds. */
+  row_cpu_ms?: number | null;
+  /** With quiet stages alone: the function, since when each release works, the newest first, what it takes and answered last. */
+  function?: string | null;
+  releases?: { release: string; at: string }[] | null;
+  costs?: { memory_bytes: number | null; lives_cut: number } | null;
+  answer?: { answered: string; means: string; remedy: string | null; answered_at: string } | null;
   /** Of a stage that workers of the project's own run; empty before the first has asked for work. */
   worker?: WorkerSeen;
 }
@@ -280,6 +289,16 @@ export interface Series {
   points: Figures[];
   /** By stage, all steps together, where they were asked for. */
   stages?: Record<string, Figures>;
+}
+
+/** The cost of the newest runs of a filter. */
+export interface Costs {
+  /** How many runs these are. */
+  looked: number;
+  /** Whether no others match. */
+  whole: boolean;
+  shares: { model: string | null; tenant: string | null; usd: number }[];
+  dearest: (ListedRun & { usd: number })[];
 }
 
 export interface Fault {

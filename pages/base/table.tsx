@@ -1,5 +1,6 @@
 // Tables of every page: a caption for those who listen. Where a window is narrow each row stands as a list of its values, each
 // with its column's name; what is still too wide scrolls by itself.
+import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 export interface Column<Row> {
@@ -8,6 +9,8 @@ export interface Column<Row> {
   cell: (row: Row) => ComponentChildren;
   /** Whether it holds numbers, which stand to the right. */
   isNumber?: boolean;
+  /** The value by which the rows can be sorted; left out where the table does not have all rows. */
+  by?: (row: Row) => number | string | null | undefined;
 }
 
 interface TableProps<Row> {
@@ -20,7 +23,55 @@ interface TableProps<Row> {
   none?: ComponentChildren;
 }
 
-export function Table<Row>({ label, columns, rows, keyOf, id, none = 'Nothing.' }: TableProps<Row>) {
+/** Sorts rows, those without a value last. */
+function sorted<Row>(rows: Row[], by: NonNullable<Column<Row>['by']>, isDown: boolean): Row[] {
+  const order = (a: Row, b: Row) => {
+    const [x, y] = [by(a) ?? null, by(b) ?? null];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    const found = typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y));
+    return isDown ? -found : found;
+  };
+  return [...rows].sort(order);
+}
+
+/** A column's heading, by which the rows are sorted where they can be: numbers from the most, names from A. */
+function Heading<Row>({ of, place, sort }: { of: Column<Row>; place: number; sort: Signal<Sort | null> }) {
+  const { name, isNumber, by } = of;
+  const isBy = sort.value?.place === place;
+  const sign = !isBy ? '' : sort.value?.isDown ? ' ↓' : ' ↑';
+  return (
+    <th
+      scope="col"
+      class={isNumber ? 'number' : undefined}
+      aria-sort={isBy ? (sort.value?.isDown ? 'descending' : 'ascending') : undefined}
+    >
+      {by ? (
+        <button
+          type="button"
+          class="sort"
+          onClick={() => {
+            sort.value = { place, isDown: isBy ? !sort.value?.isDown : isNumber === true };
+          }}
+        >
+          {name}
+          {sign}
+        </button>
+      ) : (
+        name
+      )}
+    </th>
+  );
+}
+
+interface Sort {
+  place: number;
+  isDown: boolean;
+}
+
+export function Table<Row>({ label, columns, rows: given, keyOf, id, none = 'Nothing.' }: TableProps<Row>) {
+  const sort = useSignal<Sort | null>(null);
+  const by = sort.value && columns[sort.value.place]?.by;
+  const rows = by && sort.value ? sorted(given, by, sort.value.isDown) : given;
   if (rows.length === 0) return <p class="hint">{none}</p>;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
@@ -28,10 +79,8 @@ export function Table<Row>({ label, columns, rows, keyOf, id, none = 'Nothing.' 
       <table id={id}>
         <thead>
           <tr>
-            {columns.map(({ name, isNumber }, place) => (
-              <th scope="col" class={isNumber ? 'number' : undefined} key={place}>
-                {name}
-              </th>
+            {columns.map((column, place) => (
+              <Heading of={column} place={place} sort={sort} key={place} />
             ))}
           </tr>
         </thead>

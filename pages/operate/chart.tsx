@@ -5,6 +5,7 @@ import type { Figures } from '../../operators/answers.ts';
 import type { Range } from '../../operators/ranges.ts';
 import { Moment } from '../base/format.tsx';
 import { Table } from '../base/table.tsx';
+import type { Mark } from './marks.ts';
 
 export interface Line {
   name: string;
@@ -20,6 +21,8 @@ interface ChartProps {
   /** The points of the time before, which the first line shows in grey. */
   before?: Figures[] | undefined;
   range: Range;
+  /** When something new was released, each a line from top to bottom. */
+  marks?: Mark[];
   lines: Line[];
   shown: (value: number) => string;
   /** Told the beginning and end of what is dragged over. */
@@ -34,7 +37,10 @@ const clock = (seconds: number, isDay: boolean) =>
     ? new Date(seconds * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
     : new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
-function options({ lines, points, before, range, shown, onStretch }: ChartProps, width: number): uPlot.Options {
+function options(
+  { lines, points, before, range, marks = [], shown, onStretch }: ChartProps,
+  width: number,
+): uPlot.Options {
   const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
   const axis = {
     stroke: colour('soft'),
@@ -66,6 +72,7 @@ function options({ lines, points, before, range, shown, onStretch }: ChartProps,
       })),
     ],
     hooks: {
+      draw: [({ ctx, bbox, valToPos }) => drawMarks(ctx, bbox, marks, (at) => valToPos(at, 'x', true), colour('soft'))],
       setSelect: [
         (plot) => {
           const { left, width: wide } = plot.select;
@@ -76,6 +83,29 @@ function options({ lines, points, before, range, shown, onStretch }: ChartProps,
       ],
     },
   };
+}
+
+/** Draws a dashed line from top to bottom, with a flag, where something new was released. */
+function drawMarks(
+  ctx: CanvasRenderingContext2D,
+  { top, height }: { top: number; height: number },
+  marks: Mark[],
+  placeOf: (seconds: number) => number,
+  ink: string,
+): void {
+  ctx.save();
+  ctx.strokeStyle = ink;
+  ctx.fillStyle = ink;
+  ctx.setLineDash([2, 4]);
+  for (const { at } of marks) {
+    const x = placeOf(Date.parse(at) / 1000);
+    ctx.beginPath();
+    ctx.moveTo(x, top);
+    ctx.lineTo(x, top + height);
+    ctx.stroke();
+    ctx.fillRect(x, top, 6, 6);
+  }
+  ctx.restore();
 }
 
 /** Which of the two themes the browser asks for; a chart is drawn in its colours, and anew where they change. */
@@ -111,7 +141,7 @@ export function Chart(props: ChartProps) {
       window.removeEventListener('resize', onResize);
       plot.destroy();
     };
-  }, [points, before, theme]);
+  }, [points, before, theme, JSON.stringify(props.marks)]);
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>

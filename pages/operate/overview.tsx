@@ -1,6 +1,13 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 
-import type { Alert, Bulk, Figures, Overview as OverviewAnswer, StageHealth } from '../../operators/answers.ts';
+import type {
+  Alert,
+  Bulk,
+  Figures,
+  Overview as OverviewAnswer,
+  Settings,
+  StageHealth,
+} from '../../operators/answers.ts';
 import {
   byNeed,
   engineFirst,
@@ -24,6 +31,7 @@ import { mayNotAct } from './actions.tsx';
 import { read, readOverview } from './api.ts';
 import { CausesAndPlace } from './causes.tsx';
 import { BackoffReason, SeenWorker } from './links.tsx';
+import { type Mark, marksOf, marksWithin } from './marks.ts';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
@@ -35,8 +43,25 @@ const shownAlerts = 10;
 
 const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
 
+/** The stages with their releases, and the definitions of today. */
+async function askReleases() {
+  const [{ stages }, { pipelines }] = await Promise.all([
+    read<OverviewAnswer>('overview', { quiet: true }),
+    read<Settings>('settings'),
+  ]);
+  return { stages, pipelines };
+}
+
 export function Overview() {
   const overview = usePoll('overview', readOverview);
+  const released = usePoll('releases', askReleases, 300_000).value.answer;
+  const marksFor = (name: string) =>
+    marksOf(
+      (released?.stages ?? []).filter(({ pipeline }) => pipeline === name),
+      (released?.pipelines ?? []).flatMap(({ pipeline, version, since }) =>
+        pipeline === name && version !== null && since !== null ? [{ version, since }] : [],
+      ),
+    );
   const open = usePoll('alerts', askAlerts).value.answer?.alerts ?? [];
   return (
     <Fresh of={overview.value}>
@@ -54,7 +79,7 @@ export function Overview() {
               isQuiet(listed) ? (
                 <Quiet key={listed.pipeline.pipeline} {...listed} />
               ) : (
-                <Card key={listed.pipeline.pipeline} {...listed} />
+                <Card key={listed.pipeline.pipeline} {...listed} marks={marksFor(listed.pipeline.pipeline)} />
               ),
             )}
           </div>
@@ -182,7 +207,8 @@ function Quiet({ pipeline }: Listed) {
   );
 }
 
-function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all }, stages }: Listed) {
+function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
+  const { pipeline, enabled, paused, open_alerts, stages: all } = listed;
   const { range, now, before } = useFigures({ pipeline });
   const points = now.answer?.points ?? [];
   const figures = now.answer?.stages ?? {};
@@ -202,7 +228,9 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all 
             </a>
           )}
         </h3>
-        {points.length > 0 && <Spark points={points} of={pipeline} range={range} />}
+        {points.length > 0 && (
+          <Spark points={points} of={pipeline} range={range} marks={marksWithin(marks, points, range.stepSeconds)} />
+        )}
         <Sums points={points} before={before?.points} range={range} />
       </div>
       <ol class="stages">

@@ -1,6 +1,6 @@
 // One pipeline, or one stage of it: what is where now, what happened in a range of time, and what may be done.
 
-import type { Pipeline as Answer, Figures, StageHealth } from '../../operators/answers.ts';
+import type { Pipeline as Answer, Figures, StageHealth, Version } from '../../operators/answers.ts';
 import { count, countOf, dollars, span } from '../../operators/numbers.ts';
 import type { Range } from '../../operators/ranges.ts';
 import { cut, visible } from '../../operators/visible.ts';
@@ -15,6 +15,7 @@ import { read } from './api.ts';
 import { Chart, type Line } from './chart.tsx';
 import { Graph, tellHealth } from './graph.tsx';
 import { PipelineLink } from './links.tsx';
+import { type Mark, marksOf, marksWithin } from './marks.ts';
 import { Marks } from './overview.tsx';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { ListedRuns } from './runs.tsx';
@@ -24,11 +25,17 @@ export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
   const found = usePoll(`pipeline ${pipeline}`, () => read<Answer>('pipeline', { pipeline }));
   const { range, now, before } = useFigures({ pipeline, ...(stage && { stage }) });
+  const defined = usePoll(
+    `versions ${pipeline}`,
+    () => read<{ versions: Version[] }>('settings', { pipeline }),
+    300_000,
+  ).value.answer;
   return (
     <Fresh of={found.value}>
       {(answer) => {
         const health = new Map(answer.health.map((one) => [one.stage, one]));
         const chosen = health.get(stage);
+        const marks = marksOf(chosen ? [chosen] : answer.health, defined?.versions ?? []);
         return (
           <>
             <p class="hint">
@@ -40,7 +47,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
             <StageActions pipeline={answer} stage={chosen} />
             <RangePicker />
             <Fresh of={now}>
-              {(series) => <Charts points={series.points} before={before?.points} range={range} />}
+              {(series) => <Charts points={series.points} before={before?.points} range={range} marks={marks} />}
             </Fresh>
             <h3>Stages</h3>
             <Stages pipeline={pipeline} health={answer.health} figures={now.answer?.stages ?? {}} range={range} />
@@ -101,10 +108,12 @@ interface ChartsProps {
   points: Figures[];
   before: Figures[] | undefined;
   range: Range;
+  marks: Mark[];
 }
 
-function Charts({ points, before, range }: ChartsProps) {
-  const common = { points, range, onStretch: (since: string, until: string) => ask({ since, before: until }) };
+function Charts({ points, before, range, marks: all }: ChartsProps) {
+  const marks = marksWithin(all, points, range.stepSeconds);
+  const common = { points, range, marks, onStretch: (since: string, until: string) => ask({ since, before: until }) };
   const compared = { ...common, before };
   return (
     <>
@@ -112,6 +121,7 @@ function Charts({ points, before, range }: ChartsProps) {
         The last {range.says}, {range.by}; in grey the time before. Drag over a stretch, or choose a step in a table, to
         see the runs of that time beneath.
       </p>
+      <Released marks={marks} />
       <div class="charts">
         <Chart
           {...compared}
@@ -143,6 +153,22 @@ function Charts({ points, before, range }: ChartsProps) {
         />
       </div>
     </>
+  );
+}
+
+/** The releases within the charts, each of which has a dashed line. */
+export function Released({ marks }: { marks: Mark[] }) {
+  if (marks.length === 0) return null;
+  return (
+    <p class="hint">
+      Released (the dashed lines):{' '}
+      {marks.map(({ at, what }, place) => (
+        <span key={at}>
+          {place > 0 && '; '}
+          <Words text={what} most={200} /> <Moment at={at} />
+        </span>
+      ))}
+    </p>
   );
 }
 

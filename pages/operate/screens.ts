@@ -3,7 +3,9 @@ import type { ComponentType } from 'preact';
 import type { Route } from '../base/route.ts';
 import { Alerts } from './alerts.tsx';
 import { Bulk } from './bulk.tsx';
+import { Costs } from './costs.tsx';
 import { DeadLetters } from './dead.tsx';
+import { Functions } from './functions.tsx';
 import { Journal } from './journal.tsx';
 import { Limits } from './limits.tsx';
 import { Overview } from './overview.tsx';
@@ -26,6 +28,8 @@ export const screens: Record<string, Screen> = {
   runs: { title: 'Runs', key: 'r', draw: Runs },
   dead: { title: 'Dead letters', key: 'd', draw: DeadLetters },
   status: { title: 'Status', titleOf: 'Status of', key: 's', draw: Status },
+  functions: { title: 'Functions', key: 'f', draw: Functions },
+  costs: { title: 'Costs', key: 'c', draw: Costs },
   limits: { title: 'Limits', key: 'l', draw: Limits },
   alerts: { title: 'Alerts', key: 'a', draw: Alerts },
   journal: { title: 'Journal', key: 'j', draw: Journal },

@@ -1,0 +1,143 @@
+// Functions and workers: what each answered last, which release works, how many workers live, and what ended them.
+
+import type { Overview, Series, StageHealth } from '../../operators/answers.ts';
+import { count, span } from '../../operators/numbers.ts';
+import { type Range, stretchesOf } from '../../operators/ranges.ts';
+import { Ago, databaseNow, Moment } from '../base/format.tsx';
+import { Fresh } from '../base/fresh.tsx';
+import { usePoll } from '../base/poll.ts';
+import { Table } from '../base/table.tsx';
+import { under } from '../base/under.ts';
+import { Words } from '../base/words.tsx';
+import { read } from './api.ts';
+import { functionLog } from './dashboard.ts';
+import { PipelineLink } from './links.tsx';
+import { chosenRange, RangePicker } from './range.tsx';
+import { State } from './states.tsx';
+
+/** Of so many pipelines the errors of the range are asked for. */
+const mostAsked = 40;
+
+/** The errors of each pipeline's stages by code, in a range. */
+async function askCodes(pipelines: string[], range: Range): Promise<Record<string, Series['stages']>> {
+  const { now } = stretchesOf({ ...range, stepSeconds: Math.max(range.stepSeconds, 3600) }, databaseNow());
+  const asked = pipelines.slice(0, mostAsked).map(async (pipeline) => {
+    const { stages } = await read<Series>('series', { pipeline, ...now });
+    return [pipeline, stages] as const;
+  });
+  return Object.fromEntries(await Promise.all(asked));
+}
+
+/** Stages whose function answered a fault, or that nobody takes up, before the others. */
+const failingFirst = (stages: StageHealth[]) => {
+  const fails = ({ answer, unattended }: StageHealth) => Number(!!unattended || !!answer?.remedy);
+  return [...stages].sort((a, b) => fails(b) - fails(a));
+};
+
+export function Functions() {
+  const overview = usePoll('functions', () => read<Overview>('overview', { quiet: true }), 15_000);
+  return (
+    <Fresh of={overview.value}>
+      {({ stages }) => (
+        <>
+          <RangePicker />
+          <FunctionsTable of={failingFirst(stages.filter((stage) => stage.function))} />
+        </>
+      )}
+    </Fresh>
+  );
+}
+
+function FunctionsTable({ of: stages }: { of: StageHealth[] }) {
+  const range = chosenRange();
+  const pipelines = [...new Set(stages.map(({ pipeline }) => pipeline))];
+  const asked = usePoll(`codes ${range.name} ${pipelines}`, () => askCodes(pipelines, range), 60_000).value.answer;
+  const ended = (code: string) => (stage: StageHealth) =>
+    asked && (under(under(asked, stage.pipeline) ?? {}, stage.stage)?.codes[code] ?? 0);
+  const number = (name: string, of: (stage: StageHealth) => number | null | undefined, shown = count) => ({
+    name,
+    isNumber: true,
+    by: of,
+    cell: (stage: StageHealth) => {
+      const value = of(stage);
+      return value === null || value === undefined ? '–' : shown(value);
+    },
+  });
+  return (
+    <>
+      <p class="hint">
+        CPU and memory are of one row, as workers have reckoned. The errors are of the last {range.says}: an isolate
+        that reached a limit of CPU or memory, and one that ended without a report. An answer is kept for up to six
+        hours.
+      </p>
+      <Table
+        label="Functions and workers"
+        rows={stages}
+        keyOf={({ pipeline, stage }) => `${pipeline} ${stage}`}
+        none="No stage has a function."
+        columns={[
+          { name: 'Pipeline', by: (s) => s.pipeline, cell: (s) => <PipelineLink of={s.pipeline} /> },
+          { name: 'Stage', by: (s) => s.stage, cell: (s) => <PipelineLink of={s.pipeline} stage={s.stage} /> },
+          { name: 'Function', by: (s) => s.function, cell: (s) => <FunctionName of={s} /> },
+          { name: 'Last answer', by: (s) => s.answer?.answered, cell: (s) => <Answered of={s} /> },
+          { name: 'Release', by: (s) => s.releases?.[0]?.at, cell: (s) => <Release of={s} /> },
+          {
+            ...number('Workers', (s) => s.live_workers),
+            cell: (s) => `${s.live_workers} of ${s.max_workers ?? '–'}`,
+          },
+          number('CPU', (s) => s.row_cpu_ms, span),
+          number(
+            'Memory',
+            (s) => s.costs?.memory_bytes,
+            (bytes) => `${count(Math.round(bytes / 104_858) / 10)} MB`,
+          ),
+          number('Over a limit', ended('resource_limit')),
+          number('Lost', ended('lost_lease')),
+        ]}
+      />
+    </>
+  );
+}
+
+function FunctionName({ of: { function: name, worker } }: { of: StageHealth }) {
+  const log = functionLog(name ?? '');
+  const shown = <Words text={name} most={80} />;
+  if (worker) return <>worker {worker.url && <Words text={worker.url} most={80} />}</>;
+  return log ? <a href={log}>{shown}</a> : shown;
+}
+
+/** A function's answer to its newest wake-up; a worker of the project's own asks by itself. */
+function Answered({ of: { answer, worker } }: { of: StageHealth }) {
+  if (worker && !answer)
+    return worker.seen_at ? (
+      <>
+        asked for work <Ago at={worker.seen_at} />
+      </>
+    ) : (
+      <State is="alert">none has asked for work</State>
+    );
+  if (!answer) return <span class="hint">none of late</span>;
+  return (
+    <>
+      <State is={answer.remedy === null ? 'completed' : 'failed'}>{answer.answered}</State>{' '}
+      <Ago at={answer.answered_at} />
+      {answer.remedy !== null && (
+        <>
+          {': '}
+          <Words text={`${answer.means}; ${answer.remedy}`} most={400} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Release({ of: { releases, worker } }: { of: StageHealth }) {
+  const [newest] = releases ?? [];
+  if (newest)
+    return (
+      <>
+        <Words text={newest.release} most={40} /> <span class="hint">since</span> <Moment at={newest.at} />
+      </>
+    );
+  return worker?.release ? <Words text={worker.release} most={40} /> : '–';
+}
