@@ -22,7 +22,7 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a fresh data directory. Whatever fails, nothing of it is left running. */
+/** Starts a server on a fresh data directory. After any failure nothing of it is left running. */
 export async function startBenchDatabase(): Promise<BenchDatabase> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-bench-'));
   // Postgres may run as another user, who must get through to its own folder in here.

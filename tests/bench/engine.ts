@@ -1,4 +1,4 @@
-// What the chain and the fan-out ask of each engine. Engines run in worker processes, not in the process that measures.
+// The calls that the chain and the fan-out ask of each engine. Engines run in worker processes, not in the process that measures.
 
 /** Connection URLs of one database, by what their role may do. */
 export interface Urls {
@@ -37,5 +37,5 @@ export interface Engine {
 
 export const stageNames = ['one', 'two', 'three', 'four', 'five'] as const;
 
-/** What every stage returns: 500 bytes of JSON. */
+/** The result that every stage returns: 500 bytes of JSON. */
 export const stageResult = { text: 'x'.repeat(489) };

@@ -18,5 +18,5 @@ process.on('message', async ({ module, options }: Order) => {
     tell({ failed: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   }
 });
-// Whoever asked has its answer, or has gone.
+// The caller that asked has its answer, or has gone.
 process.once('disconnect', () => process.exit());

@@ -1,4 +1,4 @@
-// What the benchmark measures, one value a line, and how it is shown.
+// The values that the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
   /** Begins with chain, fan-out, hop, intake, gate, cold-start, operate or sheet. */

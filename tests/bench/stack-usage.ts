@@ -1,4 +1,4 @@
-// What a stack that this process has started uses up: calls that come to its gateway, CPU by program, processes of functions. All
+// The resources that a stack of this process uses up: calls that come to its gateway, CPU by program, processes of functions. All
 // of it is seen from outside, so that a stack of another checkout is measured alike.
 import diagnostics from 'node:diagnostics_channel';
 import type http from 'node:http';
@@ -6,7 +6,7 @@ import type { Stack } from '../../local/platform/stack.ts';
 import { cpuByProgram, type Program } from './cpu-by-program.ts';
 import type { Values } from './results.ts';
 
-/** What a stack has used from `watchStack()` to its `end()`. */
+/** The resources that a stack has used from `watchStack()` to its `end()`. */
 export interface Used {
   /** Calls of the Data API. */
   apiCalls: number;

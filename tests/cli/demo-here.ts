@@ -1,5 +1,5 @@
-// The demos in the tests' own process, which spares each of them the start of Node and the loading of all that a stack needs. That the
-// command itself leads to them, other tests show.
+// The demos in the tests' own process, which spares each of them the start of Node and the loading of all that a stack needs. Other tests show that the
+// command itself leads to them.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -35,7 +35,7 @@ export async function demoHere(args: string[], env: Record<string, string>): Pro
   }
 }
 
-/** A folder for all the temporary files of a demo. What tsx has compiled for other processes is found in it too. */
+/** A folder for all the temporary files of a demo. The code that tsx has compiled for other processes is found in it too. */
 export function temporaryFolder(): string {
   const folder = fs.mkdtempSync(path.join(scratchFolder(), 'demo-test-'));
   // Postgres may run as another user, who must get through to its own folder in here.

@@ -27,7 +27,7 @@ function runDemo(...args: string[]) {
   return runNode(['tools/bootstrap.mjs', 'local/demo/demo.ts', ...args], { env: settings(), timeoutMs: 110_000 });
 }
 
-/** What the demo has left in its folder: data of the stack, and processes that were started with it. */
+/** The leftovers that the demo has left in its folder: data of the stack, and processes that were started with it. */
 function leftovers(): string[] {
   const folders = fs.readdirSync(temporary).filter((name) => name.startsWith('millrace'));
   const processes = fs.readdirSync('/proc').filter((name) => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkDocExamples } from '../../tools/check/doc-examples.ts';
 
-/** What the check says of a project whose public entry hands on this one file. */
+/** The faults that the check finds in a project whose public entry hands on this one file. */
 async function checked(text: string): Promise<string> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'examples-'));
   onTestFinished(() => fs.rmSync(root, { recursive: true }));

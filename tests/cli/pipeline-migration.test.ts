@@ -1,4 +1,4 @@
-// What the migrations that `pipelines:sync` writes let users do.
+// The rights of users after the migrations that `pipelines:sync` writes.
 
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';

@@ -390,7 +390,7 @@ it('warns of grants on a whole table that shows stages, with the statements that
   );
   const { code, stderr } = await sync('--check');
   expect(code).toBe(0);
-  // Whoever has added a stage has one more column.
+  // A user who added a stage has one more column.
   expect(stderr.replace(/messaging_status, [a-z_, ]+/, 'messaging_status')).toBe(
     `authenticated may update all columns of public.leads, and so write results such as scrape_result, which only the engine should. In a new migration, with your own columns for …:
   revoke update on public.leads from authenticated;

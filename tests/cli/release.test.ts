@@ -84,7 +84,7 @@ test('a release is refused with the remedy until all is committed, and freezes o
   commit();
   expect(git('ls-files', 'supabase')).toContain(first);
 
-  // What is frozen stays as it is.
+  // A level that is frozen stays as it is.
   append('structure/0002_kernel_schema.sql', '\n-- A word more.\n');
   append('structure/0001a_early.sql', 'create table millrace.early (id int);\n');
   append(`../supabase/migrations/${first}`, '\n');

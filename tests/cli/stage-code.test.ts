@@ -5,7 +5,7 @@ import { checkStageCode } from '../../tools/check/stage-code.ts';
 import { textCuts } from '../../tools/check/text-cuts.ts';
 import { projectFolder } from './run-command.ts';
 
-/** What the check says of a project whose only function has this call of defineStage(). */
+/** The faults that the check finds in a project whose only function has this call of defineStage(). */
 async function checked(code: string): Promise<string> {
   await mkdir(path.join(projectFolder, '.cache'), { recursive: true });
   const folder = await mkdtemp(path.join(projectFolder, '.cache', 'stages-'));

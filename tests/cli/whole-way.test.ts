@@ -1,5 +1,5 @@
 // The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
-// `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
+// `millrace dev`, connected, and left again. The part between is docs/assistants.md, followed by its commands.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
@@ -32,11 +32,11 @@ const { FORCE_COLOR, npm_lifecycle_event, ...inherited } = process.env;
 const env = { ...inherited, NO_COLOR: '1' };
 let running: ChildProcess | undefined;
 let installMs: number;
-/** What the supabase CLI made of an empty folder. */
+/** The files that the supabase CLI made of an empty folder. */
 let begun: string;
 let next: NextLevel;
 
-/** What a project has that is not ours: roles, secrets, a trigger on auth.users, a publication, policies on Storage, an auth hook. */
+/** The objects that a project has and we do not own: roles, secrets, a trigger on auth.users, a publication, policies on Storage, an auth hook. */
 const theirs = `
 create table public.profiles (id uuid primary key references auth.users on delete cascade, email text);
 alter table public.profiles enable row level security;
@@ -181,7 +181,7 @@ async function start(more: Record<string, string> = {}, command = [bin]): Promis
   return dev;
 }
 
-/** What `npx millrace open` serves to whoever follows its link. */
+/** The page that `npx millrace open` serves to whoever follows its link. */
 async function shownPage(): Promise<string> {
   const child = spawn(bin, ['open', '--json'], {
     cwd: project,
@@ -250,7 +250,7 @@ function files(): Record<string, string> {
 const filesBelow = (place: string) =>
   fs.existsSync(place) ? fs.readdirSync(place, { recursive: true, encoding: 'utf8' }) : [];
 
-/** What a page has a reader do, in its order: commands, files to write, SQL to run. */
+/** The steps that a page has a reader do, in its order: commands, files to write, SQL to run. */
 const page = fs.readFileSync(path.join(root, 'docs', 'assistants.md'), 'utf8');
 const actions = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, text = '']) => ({ kind, text }));
 
@@ -303,7 +303,7 @@ test(
     const standing = JSON.parse(run('millrace status tickets --json'));
     expect(standing.stages.map(({ stage }: { stage: string }) => stage)).toEqual(['triage', 'reply']);
     expect(await shownPage()).toContain('data-api');
-    // What dev has fetched can be weighed, and nothing is fetched for that.
+    // The packages that dev has fetched can be weighed, and nothing is fetched for that.
     expect(run('millrace check 2>&1')).toBe('All is well: what is here can be deployed.\n');
     const cache = path.join(folder, 'deno');
     expect(run('millrace check 2>&1', { DENO_DIR: cache })).toMatch(

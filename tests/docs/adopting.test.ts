@@ -1,4 +1,4 @@
-// What docs/adopting.md says, as it stands there, over the articles: old values become codes, and a status column is renamed.
+// The recipe of docs/adopting.md, word for word, over the articles: old values become codes, and a status column is renamed.
 
 import fs from 'node:fs';
 import path from 'node:path';

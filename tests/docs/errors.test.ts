@@ -6,7 +6,7 @@ import { failed, Worker } from '../support/worker.ts';
 
 const project = path.join(import.meta.dirname, '..', '..');
 
-// What TypeScript throws or answers, and what SQL writes into errors, the log and its own exceptions.
+// The codes that TypeScript throws or answers, and those that SQL writes into errors, the log and its own exceptions.
 const inCode = [
   /\b(?:Permanent|Retriable|Unavailable)Error\(\s*'([a-z_]+)'/g,
   /\bsuper\('([a-z_]+)'/g,

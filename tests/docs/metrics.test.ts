@@ -88,7 +88,7 @@ test('the dashboard is one that Grafana imports, with a panel for each question'
   };
   expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   for (const { targets } of dashboard.panels) expect(targets.length).toBeGreaterThan(0);
-  // Whatever the engine tells is shown somewhere, but which release it is.
+  // Each figure of the engine is shown somewhere, but which release it is.
   const shown = new Set(namesIn(JSON.stringify(dashboard)).map((name) => name.replace(/_(bucket|total)$/, '')));
   const hidden = families.map(({ name }) => name).filter((name) => !shown.has(name));
   expect(hidden.sort()).toEqual(['millrace_enabled', 'millrace_release']);

@@ -1,5 +1,5 @@
 // A page of docs or docs/patterns as its test reads it: its examples become modules and tables, its statements are run, and the
-// messages it promises are held against those that come. What a test leaves out fails it.
+// messages it promises are held against those that come. A sentence that a test leaves out fails the test.
 
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -32,7 +32,7 @@ export interface Page {
   ddl: string[];
   /** The SQL that a person asks, one statement each. */
   statements: string[];
-  /** What the section "What goes wrong" promises, with `n` for every number. */
+  /** The sentences that the section "What goes wrong" promises, with `n` for every number. */
   messages: string[];
 }
 
@@ -105,7 +105,7 @@ export class OpenPage {
     this.read = read;
   }
 
-  /** What an example exports under this name. */
+  /** The value that an example exports under this name. */
   exported<T>(name: string): T {
     const value = this.modules[name];
     if (value === undefined) throw new Error(`${this.page.name}.md exports no ${name}`);
@@ -130,7 +130,7 @@ export class OpenPage {
   /** Fails the test unless the page's section "What goes wrong" has this message, numbers aside. */
   expectPromised(message: unknown): void {
     const text = blurred(String(message));
-    // What follows an ellipsis differs from case to case.
+    // The text that follows an ellipsis differs from case to case.
     const promised = this.page.messages.find((known) =>
       known.endsWith('…') ? text.startsWith(known.slice(0, -1).trim()) : text === known,
     );

@@ -82,7 +82,7 @@ test('the examples of all pages pass the type checker', async () => {
   const tsc = path.join(projectFolder, 'node_modules', '.bin', 'tsc');
   const checked = promisify(execFile)(tsc, ['-p', '.', '--pretty', 'false', '--singleThreaded'], { cwd: folder });
   const { stdout } = await checked.catch((error: { stdout: string }) => error);
-  // What else is wrong in the project is another check's to say.
+  // Another fault of the project is another check's to say.
   const faults = stdout.split('\n').filter((line) => examples.some((example) => line.startsWith(example)));
   expect(faults).toEqual([]);
 });

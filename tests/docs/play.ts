@@ -18,7 +18,7 @@ export async function start(engine: Engine, pipeline: PipelineDefinition, id: un
   return engine.value<string>('select millrace.start($1, $2)', [pipeline.name, id]);
 }
 
-/** What the sweep does every ten seconds: it collects, among other things, what children have reported. */
+/** The work that the sweep does every ten seconds: it collects, among other things, what children have reported. */
 export async function sweep(engine: Engine): Promise<void> {
   await engine.sql.query('select millrace.sweep()');
 }

@@ -54,7 +54,7 @@ async function links(engine: Engine): Promise<Record<string, string>> {
   return runs;
 }
 
-/** What the pages call 42, 43 and 44. */
+/** The rows that the pages call 42, 43 and 44. */
 const meant: Record<string, [string, string?, string?]> = {
   reprocess: ['inBackoff', 'failed', 'scraped'],
   stuck: ['queued', 'alsoQueued'],

@@ -13,7 +13,7 @@ async function order(engine: Engine, page: OpenPage) {
   return { orders, run: await start(engine, orders, id) };
 }
 
-/** What the page's first statement says of `charge` and `ship`. */
+/** The rows that the page's first statement returns for `charge` and `ship`. */
 async function shown(engine: Engine, page: OpenPage, run: string) {
   const rows = await page.run(engine, 'select stage, progress, can_start', { 42: run });
   return Object.fromEntries(rows.map(({ stage, ...rest }) => [stage, rest]));

@@ -1,4 +1,4 @@
-// What a call reads depends on what it is about, not on what has ended before, on what else waits, or on when its session has made
+// The rows that a call reads depend on its subject, not on what has ended before, on what else waits, or on when its session has made
 // its plans.
 import type pg from 'pg';
 import { expect } from 'vitest';
@@ -198,7 +198,7 @@ const clear = `
   truncate millrace.runs, millrace.attempts, millrace.fan_outs, millrace.fan_progress, millrace.child_tallies, millrace.turns,
     millrace.claims, millrace.pulses, millrace.sums, public.millrace_decisions, public.items, public.folders, public.dues`;
 
-/** What a session may know of the tables when it makes its plans. */
+/** The statistics that a session may know of the tables when it makes its plans. */
 const known: Record<string, (engine: Engine) => Promise<unknown>> = {
   nothing: (engine) => engine.sql.query('vacuum analyze'),
   // Results are wide, so that a table of few pages seems to hold few.
@@ -218,7 +218,7 @@ const known: Record<string, (engine: Engine) => Promise<unknown>> = {
     await engine.sql.query('vacuum analyze');
   },
 };
-/** What still reads more by such plans, until the next statistics. */
+/** The calls that still read more by such plans, until the next statistics. */
 const walks: Record<string, string[]> = {
   'a run of each pipeline': [
     'a claim under limits and a quota',

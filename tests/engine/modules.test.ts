@@ -1,4 +1,4 @@
-// What a module is: a folder that the engine can do without.
+// A module is a folder that the engine can do without.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// What an install looks for before it makes anything.
+// The faults that an install looks for before it makes anything.
 import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';
 import { presentInstall, snapshot } from '../support/engine/releases.ts';

@@ -10,7 +10,7 @@ interface Callable {
   call: string;
 }
 
-/** What operators call; who is none is refused by each. */
+/** The functions that operators call; who is none is refused by each. */
 const ofOperators =
   /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series|costs)\(jsonb\)$/;
 

@@ -24,7 +24,7 @@ test(
       try {
         for (const [at, step] of steps.entries()) {
           if (at === place) {
-            // Somebody's open transaction would keep it waiting.
+            // A user's open transaction would keep it waiting.
             await player.play({ what: 'let_go', roll: 0 });
             await engine.sql.query(next.upgrade);
             await engine.expectSound();

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { type Engine, projectTest as test } from '../support/engine.ts';
 
-// What a stolen publishable key (anon) and a signed-in tenant (authenticated) can reach. What is missing here fails the test:
+// The functions and tables that a stolen publishable key (anon) and a signed-in tenant (authenticated) can reach. A function or table missing here fails the test:
 // revoke it by name in its migration, or, where somebody needs it, add it with the reason.
 
 /** Each asks millrace.operators before anything else, and refuses who is none. */

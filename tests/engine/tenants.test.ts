@@ -83,7 +83,7 @@ describe('a tenant', () => {
         stage,
       ).toContain(own);
       expect(batch).toHaveLength(10);
-      // What else is ready goes on to the next stage as well, in front of the one.
+      // Other ready rows go on to the next stage as well, in front of the one.
       await worker.complete(batch.filter((item) => item.entity_id !== own).map((item) => completed(item)));
       await worker.complete(batch.filter((item) => item.entity_id === own).map((item) => completed(item)));
       const rest = await worker.take(50);
@@ -215,7 +215,7 @@ it('lead_pipeline_status names the first stage that is not completed, with its e
       )
     )[0];
   expect(await view()).toMatchObject({ current_stage: 'scrape', current_status: 'pending' });
-  // Whoever held leads in the tests before is not heard of any more.
+  // Workers of leads in the tests before report no more.
   await engine.advance('16 seconds');
   await engine.sql.query(`update public.leads set scrape_status = 'queued' where id = $1`, [own]);
   await runStage(engine, 'scrape', 'leads');

@@ -1,4 +1,4 @@
-// What the database does with a tenant's text takes time in proportion to it, whatever the text holds.
+// The work that the database does with a tenant's text takes time in proportion to it, whatever the text holds.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storableText } from '../../supabase/functions/_millrace/errors.ts';
 import { createEngine, type Engine } from '../support/engine.ts';
@@ -87,7 +87,7 @@ function serverTime(statement: string): TextTimer {
 }
 
 test.each(Object.entries(statements))('%s', { timeout: 120_000 }, async (_, statement) => {
-  // What refuses each text would be fast for nothing.
+  // The function that refuses each text would be fast for nothing.
   await engine.sql.query('select public.work_on($1, $2)', [statement, '1']);
   expect(await growthFault(serverTime(statement))).toBeNull();
 });

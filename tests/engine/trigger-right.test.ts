@@ -1,4 +1,4 @@
-// What README says of the right TRIGGER, which no test can take away: whoever has it on an entity table runs code as the engine.
+// The sentences of README about the right TRIGGER, which no test can take away: whoever has it on an entity table runs code as the engine.
 import { expect } from 'vitest';
 import { chain, test } from '../support/engine.ts';
 import { runStage } from '../support/worker.ts';

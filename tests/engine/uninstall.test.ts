@@ -1,4 +1,4 @@
-// What is left when Millrace is gone.
+// The objects that are left when Millrace is gone.
 import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';

@@ -1,4 +1,4 @@
-// What the results of the articles' stages become: the row, the publication and what the site is told.
+// The effects that the results of the articles' stages become: the row, the publication and what the site is told.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { chain, type Engine, type Row, projectTest as test } from '../support/engine.ts';

@@ -1,4 +1,4 @@
-// What people may write, told by the requirements and not by the engine: an article is brought to every state in which it can
+// The codes that people may write, told by the requirements and not by the engine: an article is brought to every state in which it can
 // rest, and every code is written there; every entry type is inserted with every code. Each write does what stands here, or is
 // refused with the remedy and changes nothing.
 import { describe, expect } from 'vitest';
@@ -6,7 +6,7 @@ import { articlesAtEveryState, Roads } from '../support/examples/article-roads.t
 import { test } from '../support/examples/articles.ts';
 import { everything, makeTrials, type Tried, tryCodes, tryInserts } from '../support/examples/tried-writes.ts';
 
-/** What is live after a code is written at a state; where the row comes to show another code, that one stands before it. */
+/** The attempts that are live after a code is written at a state; where the row comes to show another code, that one stands before it. */
 type Writes = Record<number, string>;
 
 const steps: Writes = {
@@ -26,7 +26,7 @@ const approve = { 330: 'publish queued' };
 const reject = { 540: 'nothing' };
 
 const accepted: Record<string, Writes> = {
-  // What waits at a gate begins at its first step, at an earlier one, or behind those whose output the row has; from the
+  // A run that waits at a gate begins at its first step, at an earlier one, or behind those whose output the row has; from the
   // very beginning it goes past these.
   '100': upTo(110),
   '100 with all': { ...all, 110: '300 review waiting' },
@@ -66,7 +66,7 @@ const accepted: Record<string, Writes> = {
   '540': all,
 };
 
-/** What the hint lists as open where that is not what is accepted: some of it depends on what the row brings. */
+/** The codes that the hint lists as open where that is not what is accepted: some of it depends on what the row brings. */
 const listed: Record<string, string> = {
   '100': '110, 120, 210, 220, 230, 300',
   '200': '110, 120, 210, 220, 230, 300',
@@ -92,7 +92,7 @@ const remedies: [states: RegExp, codes: number[], hint: RegExp][] = [
   [/^500 of tag|^500 of fetch/, [300], /^Begin it earlier: write 110/],
 ];
 
-/** What the diagram draws, from the code before the arrow to the one behind it. */
+/** The moves that the diagram draws, from the code before the arrow to the one behind it. */
 const drawn = [
   ...['100>110', '110>111', '111>112', '112>120', '120>121', '121>122', '122>200', '122>530'],
   ...['>110', '112>200', '>200', '>220', '>300'],
@@ -205,7 +205,7 @@ function entryCode(type: string, what: string): number {
   return first === 210 ? 200 : first;
 }
 
-/** What an article shows that is inserted with a code; undefined where that is refused. */
+/** The code of an article that is inserted with a code; undefined where that is refused. */
 function shownOnEntry(type: string, what: string, code: number | null): number | undefined {
   const first = firstStep(type, what);
   if (type === 'retry' || (type === 'discovered' && what === 'a text')) return undefined;

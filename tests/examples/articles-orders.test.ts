@@ -45,7 +45,7 @@ test('all six orders of enrichment end alike', async ({ articles, engine }) => {
 
 const stages = ['fetch', 'score', ...(orders[0] ?? []), 'publish', 'republish'];
 
-/** What a person writes next, by state, until the article is published. */
+/** The code that a person writes next, by state, until the article is published. */
 const next: Record<string, number> = { 300: 310, 310: 320, 320: 330, 500: 220, 510: 110, 520: 110, 530: 200, 540: 300 };
 
 test('after another order every row goes on to its end', async ({ articles, engine }) => {

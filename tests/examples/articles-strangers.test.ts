@@ -1,4 +1,4 @@
-// What a signed-in user who is no curator may do to everybody else's articles: nothing.
+// The changes that a signed-in user who is no curator may do to everybody else's articles: nothing.
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';

@@ -1,4 +1,4 @@
-// What the table of books and its pages keep by themselves, whoever writes.
+// The values that the tables of books and pages keep by themselves, whoever writes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEngine, type Engine } from '../support/engine.ts';
 

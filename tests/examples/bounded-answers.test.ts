@@ -14,7 +14,7 @@ let server: http.Server;
 let url: string;
 let sent: number;
 let inside: number;
-/** What becomes of a request; a token is given out unless it says otherwise. */
+/** The fate of a request; a token is given out unless it says otherwise. */
 let answer: (path: string, response: http.ServerResponse) => void;
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ const askSheets = () => {
     { settings, signal: AbortSignal.timeout(30_000), timeoutMs: 20_000 },
   );
 };
-// What the sockets hold beyond the bound is a matter of the system.
+// The bytes that the sockets hold beyond the bound are a matter of the system.
 const services = {
   Notion: { ask: askNotion, isAsked: () => true, most: 50 },
   'Google Sheets': { ask: askSheets, isAsked: (path: string) => path !== '/token', most: 50 },

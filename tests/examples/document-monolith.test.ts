@@ -63,7 +63,7 @@ describe('a text', () => {
     expect(done.text_location).toBe(`extracted_text/${id}.txt`);
     expect(project.texts.get(`${id}.txt`)).toContain(sentence(9));
     expect(done.chunks).toBeGreaterThan(4);
-    // What an earlier claim of this attempt has drafted may be of another text; other attempts' drafts are theirs.
+    // The draft that an earlier claim of this attempt has drafted may be of another text; other attempts' drafts are theirs.
     const [others, ...drafts] = project.drafts;
     expect(others).toMatchObject({ attempt_id: 10 });
     expect(drafts.map(({ attempt_id, document_id }) => [attempt_id, document_id])).toEqual(

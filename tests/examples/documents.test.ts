@@ -147,7 +147,7 @@ describe('once more', () => {
     expect((await documents.job(id)).run_id).not.toBe(former);
     expect(await documents.settled(id)).toBe('completed');
     expect(await documents.graph(id)).toEqual(before);
-    // What the run took over is no attempt, and what was paid before counts.
+    // A result that the run took over is no attempt, and what was paid before counts.
     expect(await documents.phases(id)).toHaveLength(attempts + again);
     const { metadata } = await documents.job(id);
     expect((metadata as Row).total_cost_usd).toBeGreaterThan((paid as { total_cost_usd: number }).total_cost_usd);

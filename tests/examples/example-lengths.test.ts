@@ -1,4 +1,4 @@
-// What people may write into the examples' tables has a length, and a refusal names the column. What the engine writes has none.
+// A text that people may write into the examples' tables has a length, and a refusal names the column. Texts of the engine have none.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEngine, type Engine } from '../support/engine.ts';

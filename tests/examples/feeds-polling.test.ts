@@ -188,7 +188,7 @@ describe('where the address leads', () => {
     ];
     await expect(follow('http://inner.test/feed').poll({ allow: 'other.test', resolve })).rejects.toMatchObject({
       code: 'blocked_address',
-      // Whoever reads the row need not know what the network looks like inside.
+      // A person who reads the row need not know what the network looks like inside.
       message: expect.not.stringContaining('10.0.0.7'),
       detail: expect.stringContaining('10.0.0.7'),
     });

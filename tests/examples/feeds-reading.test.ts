@@ -1,4 +1,4 @@
-// What one feed or sitemap gives, read as it arrives.
+// The entries that one feed or sitemap gives, read as it arrives.
 import { createSinglebyteEncoder } from '@exodus/bytes/single-byte.js';
 import { gzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ async function read(content: string | Uint8Array, { type = '', size = 7, from = 
   return readFeed(feed, from, most);
 }
 
-/** What was read, without places. */
+/** The entries that were read, without places. */
 const plain = ({ entries }: ReadFeed) => entries.map(({ url, title, at }) => ({ url, title, at }));
 /** The links of what was read. */
 const links = ({ entries }: ReadFeed) => entries.map(({ url }) => url.replace('https://site.test', ''));

@@ -1,4 +1,4 @@
-// What goes to a Graphiti server, against the contract of its own: server/graph_service of graphiti-core 0.29.
+// The requests to a Graphiti server, against the contract of its own: server/graph_service of graphiti-core 0.29.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { postChunk } from '../../supabase/functions/chunks-graphiti/handler.ts';

@@ -70,7 +70,7 @@ beforeAll(async () => {
     NOTION_TOKEN: 'secret',
     NOTION_API_URL: sources.notion.url,
   });
-  // What becomes of the links is another pipeline's.
+  // The fate of the links is another pipeline's.
   await stack.rows(`update millrace.pipelines set enabled = false where name = 'links'`);
 });
 afterAll(async () => {

@@ -1,4 +1,4 @@
-// What the stages of links write, and what people may write, against the real database.
+// The columns that the stages of links write, and what people may write, against the real database.
 import { describe, expect } from 'vitest';
 import { projectTest as base, type Engine } from '../support/engine.ts';
 import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/examples/links.ts';

@@ -1,4 +1,4 @@
-// What is written down of links: events once each, words with who and why, and what people do by playbook.
+// The events that links record: events once each, words with who and why, and what people do by playbook.
 import { expect } from 'vitest';
 import { projectTest as base } from '../support/engine.ts';
 import { extractedJob, Links, stagedJob } from '../support/examples/links.ts';
@@ -144,7 +144,7 @@ test('each stage counts what was enqueued, started and came of it, whatever beca
   ]);
   const [again, gone, taken] = batch as [Claimed, Claimed, Claimed];
   await worker.report(failed(again), failed(gone, { code: 'removed', message: 'gone', permanent: true }));
-  // One that is in work starts over, and one that waits is given up.
+  // A link in work starts over, and a waiting one is given up.
   await links.write(taken.entity_id, 'queued');
   const waits = ids.find((id) => !batch.some(({ entity_id }) => entity_id === id)) as string;
   await links.write(waits, 'dead');

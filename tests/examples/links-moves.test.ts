@@ -48,7 +48,7 @@ async function bringTo(links: Links, kind: Kind, stage: string): Promise<void> {
 const stagedPost = { kind: 'post', author: 'B', text: 'Hello', language: 'en', extras: {} };
 
 interface Place {
-  /** What the link shows there. */
+  /** The status that the link shows there. */
   shows: string;
   reach: (links: Links, kind: Kind) => Promise<void>;
   /** The words that go on from there; all others are refused. */
@@ -72,7 +72,7 @@ const upTo = (word: string): string[] => {
   return all.slice(0, all.indexOf(word) + 1);
 };
 
-// What is under way goes back to an earlier word, and begins there anew.
+// A link that is under way goes back to an earlier word, and begins there anew.
 const places: Record<string, Place> = {
   'waits to be classified': { shows: 'new', reach: async () => {}, goesOn: [] },
   'is being classified': { shows: 'new', reach: claimed(0), goesOn: [] },
@@ -115,7 +115,7 @@ const places: Record<string, Place> = {
   'could not be extracted': { shows: 'dead', reach: ended(3, true), goesOn: upTo('staged') },
 };
 
-/** What a link shows once a word is written: a post that is to be fetched anew waits for the sweep at its own gate. */
+/** The status that a link shows once a word is written: a post that is to be fetched anew waits for the sweep at its own gate. */
 const showsAfter = (kind: Kind, word: string): string => (kind === 'post' && word === 'queued' ? 'classified' : word);
 
 test.for(kinds.flatMap((kind) => Object.entries(places).map(([name, place]) => ({ kind, name, place }))))(

@@ -1,4 +1,4 @@
-// What is read of pages, good and bad: jobs in the many shapes of their data, posts, and what tells one version from another.
+// The facts that are read from pages, good and bad: jobs in the many shapes of their data, posts, and what tells one version from another.
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../supabase/functions/_links/decode-page.ts';

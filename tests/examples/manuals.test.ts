@@ -95,7 +95,7 @@ async function madeOf(setUp: SetUp): Promise<{ manual: Manual; rows: PageRow[] }
   return fresh;
 }
 
-/** What the agent's tool says of the pages, wherever it looks. */
+/** The answers of the agent's tool about the pages, wherever it looks. */
 async function lookedAt(env: Env, id: string): Promise<{ first: number; last: number }> {
   const [look] = bookTools(id);
   const call = { env, signal: new AbortController().signal, idempotencyKey: 'k' };

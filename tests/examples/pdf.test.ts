@@ -363,7 +363,7 @@ function makeBook(): Promise<Uint8Array> {
   });
 }
 
-/** What a font says whose letters are numbered in an order of its own. */
+/** The text of a font whose letters are numbered in an order of its own. */
 function shifted(text: string): string {
   return text.replace(/\S/g, (letter) => String.fromCharCode(letter.charCodeAt(0) - 29));
 }

@@ -67,7 +67,7 @@ beforeAll(async () => {
   });
   site = await listen(app.fetch);
   stack = await SourcesStack.start();
-  // What becomes of the articles is not asked here.
+  // The fate of the articles is not asked here.
   await stack.rows(`select millrace.pause('articles')`);
 });
 afterEach(() => stack.expectSound());

@@ -26,7 +26,7 @@ const state = {
 const found = (...paths: string[]) =>
   paths.map((path) => ({ url: `https://site.test/${path}`, title: `About ${path}`, published_at: null }));
 
-/** What a poll gives: nothing new, unless something is said. */
+/** The entries that a poll gives: nothing new, unless something is said. */
 const result = (given: Partial<PollResult> = {}): PollResult => ({
   urls: [],
   more: false,

@@ -62,7 +62,7 @@ test('a word that the estimate is not asked about counts as by the estimate', ()
   );
 });
 
-/** What tokens.ts asks by, of ASCII. */
+/** The count that tokens.ts asks by, of ASCII. */
 const slow = {
   languageConfigs: [{ pattern: /^(?=.*\d)(?=.*[a-z])[\da-z]{8,}$/i, averageCharsPerToken: 1.5 }],
   defaultCharsPerToken: 5,

@@ -19,10 +19,10 @@ const chunksOf = (text: string) => splitText('0b5f1f52-6f3b-4a5c-9d6e-2f1f0f3c7a
 const shortfall = 1.5;
 /** The same of a chunk, which a character of several tokens, as in Amharic, fills no more than another. */
 const chunkShortfall = 1.75;
-/** What a model for embeddings takes at least; the models that answer take far more. */
+/** The tokens that a model for embeddings takes at least; the models that answer take far more. */
 const modelLimit = 8191;
 
-/** What an estimate by characters gets wrong: many tokens in few characters, and many bytes in few tokens. */
+/** The texts that an estimate by characters gets wrong: many tokens in few characters, and many bytes in few tokens. */
 const hostile = fc
   .array(
     fc.oneof(

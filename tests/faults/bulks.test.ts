@@ -48,7 +48,7 @@ const setUp = `
   insert into public.items (label) select 'item ' || n from generate_series(1, 1200) n;
   select millrace.start('flow', array(select id::text from public.items));
   select millrace.fail_stage(id, 'one', 'gone', true) from millrace.runs order by id;
-  -- Whoever begins a stage anew waits for a session that holds this lock.
+  -- A session that begins a stage anew waits for a session that holds this lock.
   create function public.hold_up() returns trigger language plpgsql as
     $$ begin perform pg_advisory_xact_lock_shared(4711); return null; end $$;
   create trigger hold_up after insert on millrace.attempts for each statement execute function public.hold_up()`;

@@ -190,7 +190,7 @@ test('what is due between a push and the deployment of function millrace waits f
   expect(receiver.received).toEqual([]);
 
   fs.renameSync(away as string, deployed as string);
-  // What comes by every ten seconds, and then what comes by every two.
+  // The requests of each ten seconds, and then those of each two.
   await leads.sweep();
   await leads.until('the alert has come', async () => receiver.received.length > 0, 15_000);
   await leads.rows('select millrace.wake_job_poll()');

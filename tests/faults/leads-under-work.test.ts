@@ -1,4 +1,4 @@
-// What a user does to a lead while a function works on it.
+// The changes that a user makes to a lead while a function works on it.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { StageName } from '../support/examples/leads-report.ts';
 import { type Fate, gate } from '../support/faults/fault-proxy.ts';

@@ -47,7 +47,7 @@ class LinksStack extends ProjectStack {
     await this.until(`link ${id} is extracted`, isExtracted, patienceMs, told);
   }
 
-  /** What there is of a link that may be there once at most. */
+  /** The rows of a link that may exist once at most. */
   async kept(id: string): Promise<Row | undefined> {
     const [row] = await this.rows(
       `select (select count(*)::int from public.linkedin_jobs_raw where link_id = $1) as raw,

@@ -132,7 +132,7 @@ test('last children that end at once in two processes are joined once, without t
 
 test('of two processes whose last children end at once, one is killed before it collects and the other joins for both', async () => {
   const { runs, open } = await endingAtOnce(4);
-  // What it had asked for never comes to anything.
+  // The job that it had asked for never comes to anything.
   stack.toProjectFromLeft.target = 'http://127.0.0.1:9';
   await stack.leads.stack.functions.kill('tracks-left');
   open();
@@ -196,7 +196,7 @@ test('when Postgres is killed with -9 while children end, and started again, eac
   const handlers = gate();
   const dying = gate();
   stack.hear = (what) => (/left|right/.test(what) && stack.told.length > 2 ? handlers.passed : Promise.resolve());
-  // What the first children have reported is not added up before the crash.
+  // The tallies that the first children have reported are not added up before the crash.
   stack.intercept(({ name }) => (name === 'millrace_collect_children' ? { status: 503, json: {} } : 'pass'));
   const run = await stack.begin('album', { size: 12 });
   await stack.until('some are done', async () => (await stack.children([run], 'completed')) === 2);

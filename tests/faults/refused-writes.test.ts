@@ -101,7 +101,7 @@ test('a stage whose answers never parse fails with the path of the fault, and no
   });
 });
 
-/** What a model answers whose text is this. */
+/** The answer of a model whose text is this. */
 function answerOf(text: string) {
   return {
     status: 200,

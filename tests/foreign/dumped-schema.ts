@@ -1,4 +1,4 @@
-/** What `supabase db pull` writes of a project on Postgres 17, by pg_dump. */
+/** The files that `supabase db pull` writes of a project on Postgres 17, by pg_dump. */
 export const dumpedSchema = `
 
 SET statement_timeout = 0;

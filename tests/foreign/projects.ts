@@ -7,7 +7,7 @@ export interface ForeignProject {
   files: Record<string, string>;
   /** The folder that holds `supabase/`, where that is not the top, in which packages are installed. */
   root?: string;
-  /** What installs the packages (default: npm). */
+  /** The program that installs the packages (default: npm). */
   installer?: 'pnpm';
   /** The words of `millrace add`: a pipeline with one stage over a table of the project's own. */
   add: string[];
@@ -15,7 +15,7 @@ export interface ForeignProject {
   where: string;
   /** A statement about the project's own objects, and what it answers at the end. */
   kept: [statement: string, answer: unknown];
-  /** What the project's function `greet` answers. */
+  /** The text that the project's function `greet` answers. */
   greets: string;
 }
 

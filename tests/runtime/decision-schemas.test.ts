@@ -1,4 +1,4 @@
-// What the schema of a decision may say: the keywords that the database checks decisions by, and nothing else.
+// The keywords that the schema of a decision may say: the keywords that the database checks decisions by, and nothing else.
 import { expect, it } from 'vitest';
 import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { checked } from '../support/definitions.ts';

@@ -1,4 +1,4 @@
-// What definePipeline() makes of stages that rows bring along, that people begin and that end runs, and what it refuses.
+// The graph that definePipeline() makes of stages that rows bring along, that people begin and that end runs, and what it refuses.
 
 import { expect, test } from 'vitest';
 import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';

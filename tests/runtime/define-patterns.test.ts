@@ -1,4 +1,4 @@
-// What definePipeline() makes of conditions, thresholds, children, decisions, agents and limits, and what it refuses.
+// The graph that definePipeline() makes of conditions, thresholds, children, decisions, agents and limits, and what it refuses.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

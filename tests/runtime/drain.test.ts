@@ -465,7 +465,7 @@ describe('beforeunload', () => {
     expect(fake.saved.get(1)).toEqual({ attempt: 1, token: makeItem(1).token, outcome: 'released' });
   });
 
-  /** What becomes of the items that run when the platform ends the function for this reason. */
+  /** The fate of the items that run when the platform ends the function for this reason. */
   async function unloadedFor(
     reason: string,
     items: Item[],

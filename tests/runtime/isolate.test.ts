@@ -1,4 +1,4 @@
-// What an isolate has used up is reckoned, since the platform does not tell: it retires an isolate at a second of CPU and ends it
+// The CPU that an isolate has used up is reckoned, since the platform does not tell: it retires an isolate at a second of CPU and ends it
 // without a word at two.
 import { expect, test, vi } from 'vitest';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';

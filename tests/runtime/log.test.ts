@@ -1,4 +1,4 @@
-// What a function writes to its log, held against what the platform keeps: 100 events in ten seconds, of 10,000 characters each.
+// The events that a function writes to its log, held against what the platform keeps: 100 events in ten seconds, of 10,000 characters each.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLog, flushLog } from '../../supabase/functions/_millrace/log.ts';
 

@@ -155,7 +155,7 @@ test.for([1, 2, 3])(
       return sent === chunk;
     });
     expect(end).toBe('dead');
-    // What was spawned is read meanwhile; all there is cannot be all there will be.
+    // The items that were spawned are read meanwhile; all there is cannot be all there will be.
     await invoke(engine, read);
     expect(await states(engine)).not.toContainEqual(expect.objectContaining({ stage: 'tome.bind' }));
     await engine.advance('61 seconds');

@@ -1,4 +1,4 @@
-// Whatever a handler throws, returns, reports as usage or names a job by, each attempt is recorded at its first report: by the
+// Whether a handler throws, returns, reports usage or names a job, each attempt is recorded at its first report: by the
 // runtime's own loop, postgrest-js, PostgREST and the engine.
 import { PostgrestClient } from '@supabase/postgrest-js';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// What people do with articles: feeds, entries by hand, and the codes of a review.
+// The actions that people do with articles: feeds, entries by hand, and the codes of a review.
 import type http from 'node:http';
 import type { Row } from '../support/engine.ts';
 import { type Campaign, orThrow } from './campaign.ts';

@@ -1,4 +1,4 @@
-// What one campaign knows while it runs: its tenant, what it was promised, and a count of all that it did.
+// The facts that one campaign knows while it runs: its tenant, what it was promised, and a count of all that it did.
 import type { ChaosStack, Tenant } from './chaos-stack.ts';
 import { Choices, type Plan, type Step } from './plan.ts';
 
@@ -12,7 +12,7 @@ const columnRoots = {
   },
   parcels: { table: 'parcels', stages: ['weigh', 'dispatch', 'carry', 'unpack', 'insure', 'sign'] },
 } as const;
-/** Those whose rows show them in one column. */
+/** Pipelines whose rows show them in one column. */
 const statusRoots = {
   links: {
     table: 'linkedin_links',
@@ -52,11 +52,11 @@ export class Campaign {
   readonly promised = new Set<string>();
   /** Rows that somebody tried to cancel, or whose stages somebody ended. */
   readonly cancelled = new Set<string>();
-  /** What no fault explains. */
+  /** An outcome that no fault explains. */
   readonly troubles: string[] = [];
-  /** What the stages of the parcels had completed before, and how many attempts had been pruned or deleted. */
+  /** The stages that the parcels had completed before, and how many attempts had been pruned or deleted. */
   before = { completed: 0, removed: 0 };
-  /** What goes on beside the steps and ends by itself. */
+  /** The tasks that go on beside the steps and ends by itself. */
   readonly beside: Promise<void>[] = [];
 
   constructor(chaos: ChaosStack, plan: Plan, tenant: Tenant) {

@@ -23,12 +23,12 @@ afterAll(async () => {
   await (await stack)?.stop();
 });
 
-// What a campaign waits for has bounds of its own; the stacks of other tests set shorter ones.
+// The waits of a campaign have bounds of its own; the stacks of other tests set shorter ones.
 vi.setConfig({ testTimeout: 1_200_000, hookTimeout: 60_000 });
 
 const isFault = (step: Step): step is Step<FaultKind> => step.kind in faults;
 
-/** Plays all steps. Whatever lasts is ended in its time, and at the latest with the last step. */
+/** Plays all steps. A lasting fault ends in its time, and at the latest with the last step. */
 async function play(campaign: Campaign): Promise<void> {
   const lasting: { ends: number; kind: string; undo: Undo }[] = [];
   const end = async (due: typeof lasting) => {

@@ -61,7 +61,7 @@ async function look(chaos: ChaosStack): Promise<void> {
   await chaos.rows('select millrace.wake_job_poll()');
 }
 
-/** What is answered to each question that is open at the end. */
+/** The answer to each question that is open at the end. */
 const decisions = { books: '{"keep": "all"}', review: '{"verdict": "approve"}', revise: '{"verdict": "save"}' };
 
 async function decideAll(chaos: ChaosStack): Promise<void> {

@@ -1,4 +1,4 @@
-// What happens to the machinery, and how it ends again.
+// The faults of the machinery, and how they end again.
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { type Campaign, roots } from './campaign.ts';
@@ -129,7 +129,7 @@ const lockedTables = [
   ...['runs', 'attempts', 'workers', 'limits', 'pulses', 'stages'].map((table) => `millrace.${table}`),
 ];
 
-/** Somebody makes an index, or changes a table, and takes a moment. */
+/** A person makes an index, or changes a table, and takes a moment. */
 async function lockTable(campaign: Campaign, choices: Choices): Promise<undefined> {
   const table = choices.oneOf(lockedTables);
   const mode = choices.oneOf(['share', 'share row exclusive', 'access exclusive']);

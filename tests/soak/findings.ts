@@ -1,4 +1,4 @@
-// What must hold when a campaign is over: of the rows, of what was recorded, booked and paid for, and of the engine itself.
+// The rules that must hold when a campaign is over: of the rows, of what was recorded, booked and paid for, and of the engine itself.
 import { setTimeout as pause } from 'node:timers/promises';
 import { allFaults } from '../support/bookkeeping.ts';
 import { unlike } from '../support/engine/random-ending.ts';
@@ -38,7 +38,7 @@ const wrongs: Record<string, string> = {
     where b.assemble_status = 'completed' and 'started' in (g.text_layer_status, g.ocr_status, g.blend_status, g.label_status)`,
 };
 
-/** What the columns of a pipeline's rows show that its newest runs did not come to. */
+/** The values that the columns of a pipeline's rows show that its newest runs did not come to. */
 function unshown(): string[] {
   const shown: [string, string, readonly string[]][] = [
     ...columnRootNames.map((name: ColumnRoot): [string, string, readonly string[]] => [
@@ -101,14 +101,14 @@ const completed = `select coalesce(sum(t.n), 0)::int from millrace.sums t join m
   join millrace.pipelines p on p.id = s.pipeline_id where t.unit = 'total' and t.outcome = 'completed'
   and p.name in ('parcels', 'labels') and s.name = any ($1)`;
 
-/** What the figures count so far, pulses and what is pruned included. */
+/** The counts of the figures so far, pulses and what is pruned included. */
 export async function figuresOf({ chaos }: Campaign): Promise<Campaign['before']> {
   while ((await chaos.value<number>('select millrace.add_pulses()')) > 0);
   const removed = `select coalesce(sum(n), 0)::int from millrace.sums where unit = 'total' and outcome = 'removed' and stage_id <> 0`;
   return { completed: await chaos.value(completed, [bookedStages]), removed: await chaos.value(removed) };
 }
 
-/** What was booked is what was completed, each execution once, and with a receipt of its own that was paid for. */
+/** The booked work is the completed work, each stage run once, and with a receipt of its own that was paid for. */
 async function compareBooks(campaign: Campaign): Promise<void> {
   const { chaos, troubles } = campaign;
   const done = (await figuresOf(campaign)).completed - campaign.before.completed;

@@ -1,4 +1,4 @@
-// What people do with links: pages on two boards, and the words that the playbooks write.
+// The actions that people do with links: pages on two boards, and the words that the playbooks write.
 import { jobPage } from '../support/stack/links-stack.ts';
 import { type Campaign, orThrow } from './campaign.ts';
 import type { Choices } from './plan.ts';

@@ -1,4 +1,4 @@
-// What users do through the Data API, operators in SQL and by the operators' API, and time.
+// The actions that users do through the Data API, operators in SQL and by the operators' API, and time.
 import { articlePlays } from './article-operations.ts';
 import type { Campaign } from './campaign.ts';
 import { linkPlays } from './link-operations.ts';

@@ -1,4 +1,4 @@
-// What operators do: verbs over one run and over many, switches, throttles, bypasses, pruning.
+// The actions of operators: verbs over one run and over many, switches, throttles, bypasses, pruning.
 import type { Row } from '../support/engine.ts';
 import { type Campaign, type RootName, rootNames, roots } from './campaign.ts';
 import type { ChaosStack } from './chaos-stack.ts';
@@ -127,7 +127,7 @@ async function throttle({ chaos }: Campaign, choices: Choices): Promise<void> {
   await chaos.rows(`select millrace.throttle($1, $2, $3, ${until})`, [pipeline, stage, limits]);
 }
 
-/** What an operator asks by the API. */
+/** The question that an operator asks by the API. */
 async function act({ chaos }: Campaign, request: Row): Promise<Row> {
   return chaos.value<Row>('select public.millrace_act($1)', [JSON.stringify(request)]);
 }

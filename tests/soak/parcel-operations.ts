@@ -1,4 +1,4 @@
-// What users do with parcels: many at once, from sessions of any isolation, and with keys that change.
+// The changes that users make with parcels: many at once, from sessions of any isolation, and with keys that change.
 import { type Campaign, orThrow } from './campaign.ts';
 import { changedParcels, parcels } from './functions/parcel-pipelines.ts';
 import { redefine } from './parcels.ts';

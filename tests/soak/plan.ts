@@ -1,9 +1,9 @@
-// What a campaign will do, drawn from its seed alone: the same seed gives the same operations and faults in the same order.
+// The steps that a campaign will do, drawn from its seed alone: the same seed gives the same operations and faults in the same order.
 // Whom they strike is looked up when they are played (the third lead of those that are there by then), and who comes first
 // is up to the machine: so a seed that failed may pass when it is played again, and fail at the third try.
 import { randomNumbers } from '../support/engine/random-session.ts';
 
-/** What users and operators do, and how often in comparison with one another. */
+/** The actions that users and operators do, and how often in comparison with one another. */
 export const operations = {
   'insert leads': 3,
   'insert a document': 1,
@@ -46,7 +46,7 @@ export const operations = {
   sweep: 6,
 } as const;
 
-/** What happens to the machinery. Some are over at once; the others last for some steps. */
+/** The faults of the machinery. Some are over at once; the others last for some steps. */
 export const faults = {
   'function killed': 4,
   'zombie past its lease': 3,
@@ -160,7 +160,7 @@ export class Choices {
     return (this.#numbers[this.#next++ % this.#numbers.length] ?? 0) % bound;
   }
 
-  /** One of them; undefined when there is none. */
+  /** A running fault; undefined when there is none. */
   oneOf<T>(list: readonly T[]): T | undefined {
     return list[this.below(Math.max(list.length, 1))];
   }

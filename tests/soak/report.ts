@@ -1,4 +1,4 @@
-// What campaigns did, in words.
+// The steps that campaigns did, in words.
 import type { Campaign } from './campaign.ts';
 import { faults, operations } from './plan.ts';
 

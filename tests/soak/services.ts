@@ -122,7 +122,7 @@ export class ChaosServices {
     return { status, json };
   }
 
-  /** Delivers what was held back. Those that find nobody are lost, as at a service that gives up. */
+  /** Delivers what was held back. Calls that find nobody are lost, as at a service that gives up. */
   async deliverLate(): Promise<void> {
     for (const call of this.late.splice(0)) await this.deliver(call).catch(() => {});
   }

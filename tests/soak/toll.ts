@@ -7,7 +7,7 @@ export type TollMood = 'answers' | 'answers lost' | 'dead';
 
 export class Toll {
   mood: TollMood = 'answers';
-  /** What was paid for, by idempotency key. */
+  /** The payments, by idempotency key. */
   readonly paid = new Map<string, { receipt: string; what: Set<string>; calls: number }>();
   readonly #proxy: FaultProxy;
 

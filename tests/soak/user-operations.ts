@@ -1,4 +1,4 @@
-// What users do with leads, documents and books, through the Data API, and with rows of any kind.
+// The changes that users make with leads, documents and books, through the Data API, and with rows of any kind.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
@@ -61,7 +61,7 @@ const markdown = (place: string): File => ({
 async function insertDocument(campaign: Campaign, choices: Choices): Promise<void> {
   const { tenant } = campaign;
   samples ??= sampleDocuments();
-  // One is a picture and one a recording, which are jobs elsewhere; texts are cheap.
+  // One document is a picture and one a recording, which are jobs elsewhere; texts are cheap.
   const paid = (await samples).filter(({ name }) => /\.(wav|jpg)$/.test(name));
   const file = choices.below(5) < 2 ? (choices.oneOf(paid) as File) : markdown(`Skerry ${choices.below(1000)}`);
   const id = randomUUID();

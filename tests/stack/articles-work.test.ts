@@ -53,7 +53,7 @@ class ArticlesStack extends ProjectStack {
 
 let site: TestSite;
 let stack: ArticlesStack;
-/** What the site was told, as it came. */
+/** The messages that the site was told, as it came. */
 const heard: { body: string; headers: http.IncomingHttpHeaders }[] = [];
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-// What Supabase Auth answers to supabase-js where a user signs in by a password.
+// The answers of Supabase Auth to supabase-js where a user signs in by a password.
 import { randomUUID } from 'node:crypto';
 import { type AuthError, GoTrueClient, type Session } from '@supabase/supabase-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';

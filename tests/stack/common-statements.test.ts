@@ -1,4 +1,4 @@
-// What migrations of projects commonly say, run as a deployment runs it: in a database that a project's first migration meets, or in
+// The statements that migrations of projects commonly say, run as a deployment runs it: in a database that a project's first migration meets, or in
 // the project whose `postgres` PGURL names. Nothing of it stays.
 import fs from 'node:fs';
 import os from 'node:os';

@@ -7,7 +7,7 @@ import { type HttpTarget, startHttpTarget } from './http-target.ts';
 
 let stack: Stack;
 let web: HttpTarget;
-/** What pg_cron's stand-in told. */
+/** The lines of pg_cron's stand-in. */
 const told: string[] = [];
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-// Whatever a project grants by default to the API roles, the migrations leave them the same rights.
+// Whichever rights a project grants by default to the API roles, the migrations leave them the same rights.
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const end of ends.reverse()) await end();
 });
 
-/** What each API role, and PUBLIC, may do to tables, columns, sequences and functions that are not an extension's. */
+/** The rights that each API role, and PUBLIC, have on tables, columns, sequences and functions that are not an extension's. */
 async function rightsIn(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ text: string }>(`
     with acls as (

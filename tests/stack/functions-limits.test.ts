@@ -1,4 +1,4 @@
-// What a function hears, may do and answers at each limit of the platform: the table of docs/local-stack.md, row by row.
+// The behaviour of a function at each limit of the platform: the table of docs/local-stack.md, row by row.
 import fs from 'node:fs';
 import http from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,4 +1,4 @@
-// What the reader of Notion rests on, asked by Notion's own client: of the stand-in, and of the real service where
+// The behaviour that the reader of Notion rests on, asked by Notion's own client: of the stand-in, and of the real service where
 // NOTION_CONTRACT_TOKEN and NOTION_CONTRACT_DATA_SOURCE name a data source with at least three pages.
 import fs from 'node:fs';
 import os from 'node:os';

@@ -112,7 +112,7 @@ test.each([60, 200])('no line is wider than a terminal of %i columns, and nothin
   for (const [place, { code, text, lines }] of shown.entries()) {
     const told = { args: reads[place], text };
     expect(code, JSON.stringify(told)).toBe(reads[place]?.[0] === 'status' ? 1 : 0);
-    // What dead offers to paste is never cut.
+    // A line that `dead` offers to paste is never cut.
     const wide = lines.filter((line) => measure(line).width > columns && !/^(Look|Retry): /.test(line));
     expect({ ...told, wide }).toEqual({ ...told, wide: [] });
     expect(withoutOwn(text).match(/[^\P{C}\r\n]/u), JSON.stringify(told)).toBe(null);
@@ -125,7 +125,7 @@ test.each([60, 200])('no line is wider than a terminal of %i columns, and nothin
 
 test('without a terminal, and with NO_COLOR, there is no colour, and nothing is cut', async () => {
   const [piped, plain, ended] = await Promise.all([
-    // Whoever reads a log of CI sees colours, so it must not say that this is one.
+    // A person who reads a log of CI sees colours, so it must not say that this is one.
     millrace(['alerts'], { ...target, NO_COLOR: '', CI: '' }),
     inTerminal(['alerts'], { env: { ...target, NO_COLOR: '1' }, columns: 60 }),
     // An assistant that is gone: what it would say is at its end.
@@ -135,7 +135,7 @@ test('without a terminal, and with NO_COLOR, there is no colour, and nothing is 
   expect(piped.stdout).not.toContain('\u001b');
   expect(piped.stdout).toMatch(/failed in the last hour, most often as no_address, above 10\n/);
   expect(plain.text).not.toContain('\u001b');
-  // What was thrown is in the detail of an error that nobody foresaw, whose message says only that.
+  // The thrown message is in the detail of an error that nobody foresaw, whose message says only that.
   const message = 'Something went wrong that nobody foresaw (unexpected_error).';
   expect(faultText({ code: 'unexpected_error', message, detail: 'boom' })).toBe('unexpected_error: boom');
   expect((await millrace(['show', '8'])).stdout).toMatch(
@@ -313,7 +313,7 @@ test('each verb on one run does it and is in the journal, by whom and why', asyn
     });
     expect(await lastLine()).toMatchObject({ ...line, by: os.userInfo().username, run_ids: [Number(args[1])] });
     if (args[0] !== 'fail') continue;
-    // What the documents say of its code.
+    // The sentences of the documents about its code.
     const { stdout } = await inProcess(['dead']);
     expect(stdout).toContain('\nfailed_by_hand:\n  Somebody ended the stage as failed and gave no code of their own.');
     expect(stdout).not.toContain('\nno_address:');
@@ -439,12 +439,12 @@ test('what is asked wrongly exits with 2, what the API refuses with 3, and each 
   for (const [args, code, message] of wrong) {
     const ended = await inProcess(args);
     expect({ args, ...ended }).toMatchObject({ args, code, stdout: '', stderr: expect.stringContaining(message) });
-    // What helps is a command too.
+    // The remedy is a command too.
     expect(ended.stderr).not.toMatch(/select |millrace_|^[PF]_?(query|request|ilter)\./i);
   }
 });
 
-/** What a command hears of a server that answers everything in this way. */
+/** The output of a command whose server answers everything in this way. */
 async function heardFrom(answer: http.RequestListener, args = ['status']): Promise<Ended> {
   const server = http.createServer(answer).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

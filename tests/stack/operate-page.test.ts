@@ -578,7 +578,7 @@ test('an engine that does not know what the page asks is called older or newer t
   );
   await page.goto(`${operate.pageUrl}#/limits`);
   await page.getByText('older or newer than this page').waitFor();
-  // One that answers in another shape takes down that screen, and none beside it.
+  // An API that answers in another shape takes down that screen, and none beside it.
   await page.route('**/api/millrace_alerts', (route) => route.fulfill({ json: { all: [], next: null } }));
   await page.goto(`${operate.pageUrl}#/alerts`);
   await page.getByText('This screen cannot show what the project answered.').waitFor();
@@ -896,7 +896,7 @@ test('a bulk whose count stops at 10,000 shows that it goes on', async () => {
   let known: { preview?: object } = {};
   await page.route('**/millrace_act', async (route) => {
     const response = await route.fetch();
-    // What goes on with it is refused, since it has not begun.
+    // A call of continue is refused, since it has not begun.
     if (response.ok()) known = await response.json();
     const preview = { ...known.preview, runs: '10,000+' };
     await route.fulfill({ json: { ...known, state: 'running', done: 1500, preview } });
@@ -1005,7 +1005,7 @@ test('on a narrow window the header takes two rows, and no short word of a table
 
 const playbooksFolder = path.join(import.meta.dirname, '..', '..', 'docs', 'playbooks');
 
-/** What a playbook's page says of the way on the operator's page, in bold and in order. */
+/** The path that a playbook names on the operator's page, in bold and in order. */
 function namedIn(playbook: string): string[] {
   const text = fs.readFileSync(path.join(playbooksFolder, `${playbook}.md`), 'utf8');
   const section = /^## On the page\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(text)?.[1] ?? '';

@@ -210,7 +210,7 @@ describe('pg_net', () => {
   it('loses queue, responses and ids in a crash of the server, and none in a clean restart', async ({ skip }) => {
     const { server } = target;
     if (!server) return skip();
-    // What waits behind a slow batch is still queued when the server goes down.
+    // A request that waits behind a slow batch is still queued when the server goes down.
     await post(`${web.url}/slow?ms=1000`);
     await until(() => web.received.length === 1);
     await post(`${web.url}/kept`);

@@ -43,7 +43,7 @@ const stopLooking = (page: Page) =>
 /** Lets the page look at once, as when somebody comes back to its window, instead of within seconds. */
 const lookNow = (page: Page) => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
 
-/** What has the focus, by its tag and text. */
+/** The element that has the focus, by its tag and text. */
 const focused = (page: Page) =>
   page.evaluate(() => `${document.activeElement?.tagName.toLowerCase()} ${document.activeElement?.textContent ?? ''}`);
 

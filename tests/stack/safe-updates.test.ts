@@ -112,7 +112,7 @@ describe('the check finds what the extension refuses, and nothing else', () => {
     ["do $$ begin execute 'lock public.safe_parts; delete from public.safe_things'; end $$", true],
   ])('%s', async (statement, isUnsafe) => {
     expect((await unsafeUpdates(statement)).length > 0).toBe(isUnsafe);
-    // What is not reached, the extension does not see.
+    // A statement that is not reached is unseen by the extension.
     if (!isReal || statement.includes('if false')) return;
     await sql.query('begin');
     const refused = await sql.query(statement).then(

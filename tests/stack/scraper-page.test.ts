@@ -112,7 +112,7 @@ test.each([199, 200])(
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     const spacing = new HostSpacing();
-    // Whoever would have to wait is told so instead.
+    // A caller that would have to wait gets an answer instead.
     const turn = (host: string) => spacing.turn(host, { min: 200, max: 200 }, AbortSignal.abort('has to wait'));
     await turn('a.test');
     await turn('b.test');

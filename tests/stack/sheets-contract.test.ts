@@ -1,4 +1,4 @@
-// What the readers of Google Sheets rest on, asked by Google's own client: of the stand-in, and of the real service where
+// The behaviour that the readers of Google Sheets rest on, asked by Google's own client: of the stand-in, and of the real service where
 // SHEETS_CONTRACT_ACCOUNT (a key file's content) and SHEETS_CONTRACT_ID name a sheet with the content of `sheet` below.
 import fs from 'node:fs';
 import os from 'node:os';

@@ -52,7 +52,7 @@ async function startCommand([program = '', ...args] = bundled): Promise<{
   lines: string[];
   addresses: Addresses;
 }> {
-  // Whoever runs the tests may have done so by npm.
+  // The caller of the tests may have done so by npm.
   const { npm_lifecycle_event, ...env } = process.env;
   const child = spawn(program, args, { cwd: projectFolder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);

@@ -86,7 +86,7 @@ describe('startStack', () => {
     const second = await startStack({ ...options, env: { USE_NEW_PIPELINE: 'true' } });
     try {
       expect(await kept(second)).toEqual([{ value: 'true' }]);
-      // What each start does.
+      // The steps of each start.
       const give = (env: Record<string, string>) =>
         setProjectSecrets(second.superDbUrl, second.apiUrl, second.wakeSecret, readUseNewPipeline(env));
       await give({});
@@ -120,7 +120,7 @@ describe('startStack', () => {
     expect(rows).toEqual([{ count: '1', to_regclass: 'two' }]);
     await second.stop();
 
-    // One that is edited afterwards is told, since no database takes it twice.
+    // A migration that is edited afterwards is reported, since no database takes it twice.
     fs.appendFileSync(path.join(migrations, '20260101000000_one.sql'), 'alter table public.one add column n int;');
     const told: string[] = [];
     const third = await startStack({ ...options, progress: (message) => told.push(message) });
@@ -135,7 +135,7 @@ describe('startStack', () => {
     await third.stop();
     expect(fs.existsSync(dataDir)).toBe(true);
 
-    // What a deployment refuses, such as what a colleague's branch brought with an older stamp.
+    // A migration that a deployment refuses, such as one that a colleague's branch brought with an older stamp.
     fs.writeFileSync(path.join(migrations, '20260101120000_between.sql'), 'create table public.between (id int);');
     await expect(startStack(options)).rejects.toThrow(
       /^20260101120000_between\.sql has an older stamp than .*: give it a newer one/,

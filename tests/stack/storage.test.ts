@@ -1,4 +1,4 @@
-// What Storage shares with the database: tables that migrations write to, and row-level security.
+// The tables that Storage shares with the database: tables that migrations write to, and row-level security.
 import fs from 'node:fs';
 import path from 'node:path';
 import { StorageClient } from '@supabase/storage-js';

@@ -1,5 +1,5 @@
 // Where the contract of Deepgram's API is tested: on the stand-in, or on the real service if DEEPGRAM_API_KEY holds a key
-// of it (and DEEPGRAM_URL, where it is not Deepgram's own), so that the two can be compared. That costs a few seconds of
+// of it (and DEEPGRAM_URL, where it is not Deepgram's own), so that the two can be compared. The call costs a few seconds of
 // transcription.
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
 

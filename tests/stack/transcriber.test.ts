@@ -156,7 +156,7 @@ describe('a request is refused in the form of the API', () => {
   });
 
   test('for a body that is too large', async () => {
-    // One of its own: it closes the connection, on which the next request might be under way.
+    // A connection of its own: it closes the connection, on which the next request might be under way.
     const small = await startTranscriber({ env: {}, maxBytes: 1000 });
     const headers = { 'content-type': 'audio/wav' };
     const body = new Uint8Array(wavOf(1));

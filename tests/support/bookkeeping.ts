@@ -57,5 +57,5 @@ const strayLimits = `
 
 export const bookkeepingFaults = [miscounted, leftOverMetadata, wronglyBypassed, strayLimits].join('\n  union all\n');
 
-/** What every test of a whole pipeline ends with: the engine's invariants, and its bookkeeping. */
+/** The checks that every test of a whole pipeline ends with: the engine's invariants, and its bookkeeping. */
 export const allFaults = `select * from millrace.check_invariants() union all ${bookkeepingFaults}`;

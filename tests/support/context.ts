@@ -33,7 +33,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
   return { context, usages };
 }
 
-/** What finishJob is given beside stage and job. */
+/** The arguments that finishJob is given beside stage and job. */
 export function finishContext(env: Env = {}): Omit<FinishContext, 'reportUsage'> {
   return { env, entityId: '1', signal: new AbortController().signal };
 }

@@ -4,7 +4,7 @@ import { copyDatabase, type TestDatabase } from '../../packages/test/database.ts
 
 export type { TestDatabase };
 
-/** What a database is a copy of: all migrations of the project, examples too, or those of the engine alone. */
+/** The template that a database is a copy of: all migrations of the project, examples too, or those of the engine alone. */
 export type Contents = 'project' | 'engine';
 
 /** Creates a database with the roles, stand-ins and migrations applied. Throws when the migrations do not apply. */

@@ -17,7 +17,7 @@ export function definitionOf<Shape = Definition & Row>({ input }: Pick<PipelineD
   return { pipeline: name, ...(snakeKeys(options) as object), stages: snakeKeys(list) } as Shape;
 }
 
-/** What millrace.define() takes, compiled of a definition as JSON. Throws what the compiler says of one that is wrong. */
+/** The definition that millrace.define() takes, compiled of a definition as JSON. Throws the compiler's message of a wrong one. */
 export function compiled(definition: unknown): string {
   return JSON.stringify(compilePipeline({ input: inputOf(definition) }));
 }
@@ -76,7 +76,7 @@ function camelKeys(value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-/** What the compiler says of a definition, in the spelling of those that tests write. */
+/** The compiler's message about a definition, in the spelling of the tests. */
 export function inDatabaseSpelling(message: string): string {
   return message
     .replace(/\bstages\.(\w+)\./g, 'stage $1: ')

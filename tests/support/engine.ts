@@ -211,7 +211,7 @@ export class Engine {
     await this.sql.query(`select vault.create_secret($1, 'millrace_wake_secret')`, [secret]);
   }
 
-  /** What pg_net has been asked to send so far. */
+  /** The requests that pg_net has been asked to send so far. */
   async wakes(): Promise<{ url: string; body: Row; headers: Row }[]> {
     return this.rows(
       `select url, headers, convert_from(body, 'utf8')::jsonb as body from net.http_request_queue order by id`,

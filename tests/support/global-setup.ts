@@ -30,7 +30,7 @@ const migrations = { folder: path.join(root, 'supabase', 'migrations') };
 
 /**
  * Makes the database `contrib_regression`, a project's before its first migration: beside the one that it works in, the real pg_cron
- * lets itself be created in one of this name alone. Of that it makes `engine`, with the engine alone. What an example defines would cost every test of the engine: the
+ * lets itself be created in one of this name alone. Of that it makes `engine`, with the engine alone. The pipelines of an example would cost every test of the engine: the
  * sweep, the invariants and each definition look at all pipelines.
  */
 async function createTemplates(server: Postgres): Promise<void> {

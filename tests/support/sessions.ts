@@ -1,4 +1,4 @@
-// What tests of two or more sessions share: open transactions, sessions that wait for one another, a graph that joins.
+// The helpers that tests of two or more sessions share: open transactions, sessions that wait for one another, a graph that joins.
 import type pg from 'pg';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 import { until } from './until.ts';

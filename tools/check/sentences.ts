@@ -6,10 +6,10 @@ import path from 'node:path';
 /** At most so many words has a sentence of the documents. Code in backticks counts as one word. */
 const mostWords = 30;
 const document = /\.md$/;
-/** Texts of tests and demos, and the skill, which a program writes. */
-const exempt = /^(?:tests|skills|local\/demo\/samples)\//;
+/** Documents of tests and demos, and the skill, which a program writes. */
+const exempt = /^(?:skills\/|tests\/.*\.md$|local\/demo\/samples\/)/;
 const code =
-  /^(?:engine|cli|local|operators|packages|pages|tools|supabase\/functions)\/.*\.(?:sql|plpgsql|ts|tsx|mjs)$/;
+  /^(?:engine|cli|local|operators|packages|pages|tests|tools|supabase\/functions)\/.*\.(?:sql|plpgsql|ts|tsx|mjs)$/;
 const written = /^engine\/releases\/|^pages\/dist\//;
 /** A reader has to guess which thing such a subject means. */
 const hidden =

@@ -5,7 +5,7 @@ import { type Entry, interleavedRounds } from '../interleaved-rounds.ts';
 import type { Result } from '../results.ts';
 import { singleLead } from './single-lead.ts';
 
-// What is compared stands side by side. Rounds take several seconds, so that what a new connection has to learn (plans, catalogs)
+// Compared engines stand side by side. Rounds take several seconds, so that what a new connection has to learn (plans, catalogs)
 // weighs little, and a queue that slows down as it fills shows it.
 const entries: Entry[] = [
   ...[10, 50, 200].flatMap((batch) => [

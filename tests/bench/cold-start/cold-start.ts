@@ -8,7 +8,7 @@ import { median, type Result, round } from '../results.ts';
 
 const here = path.join(import.meta.dirname, '..', '..', '..');
 const rounds = 15;
-// One of each kind, and Deno itself with a function that does nothing.
+// A function of each kind, and Deno itself with a function that does nothing.
 const functions = {
   nothing: path.join(import.meta.dirname, 'nothing.ts'),
   plain: 'leads-scrape',

@@ -31,7 +31,7 @@ export async function createEntityTable(client: pg.Client, name: string, project
   await client.query(`${table} with (fillfactor = 50)`);
 }
 
-/** What a definition says of the status column: three values a stage, and the history where one is kept. */
+/** The values that a definition gives to the status column: three values a stage, and the history where one is kept. */
 function statusOf(projection: string): object | undefined {
   if (!statusOnly(projection)) return undefined;
   const codes = [5, ...stageNames.flatMap((_, place) => [0, 1, 2].map((value) => ready * (place + 1) + value))];

@@ -4,7 +4,7 @@ import type { BenchDatabase } from '../database.ts';
 import { type Entry, interleavedRounds } from '../interleaved-rounds.ts';
 import type { Result } from '../results.ts';
 
-// What is compared stands side by side.
+// Compared engines stand side by side.
 const entries: Entry[] = [
   ...[2_000, 50_000].flatMap((children) =>
     [50, 200].flatMap((batch) => [

@@ -1,4 +1,4 @@
-// What counts the children of one parent where the engine has no fan-in of its own: each batch adds a tally, and a collection of children adds
+// A count of the children of one parent where the engine has no fan-in of its own: each batch adds a tally, and a collection of children adds
 // the tallies up into the parent's row. A plain counter would have all workers queue for that row.
 import type pg from 'pg';
 

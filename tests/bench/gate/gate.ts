@@ -15,7 +15,7 @@ const batch = 500;
 const pressure = { back_pressure: { stage: 'fetch', backlog: 100_000 } };
 const rate = { rate: { count: 1_000_000, per_seconds: 1 } };
 
-/** What a row has to pass: nothing but the pause, a rate, or a rate and room behind it. */
+/** The gates that a row has to pass: nothing but the pause, a rate, or a rate and room behind it. */
 const limits = { 'no limits': undefined, 'a rate': rate, 'a rate and back-pressure': { ...rate, ...pressure } };
 
 const values = ['new', 'queued', 'fetching', 'fetched', 'dead', 'working'];

@@ -1,4 +1,4 @@
-// What a project costs that has nothing to do.
+// The cost of a project that has nothing to do.
 import { type LineChoice, measureLines } from '../lines.ts';
 import type { Measured } from '../results.ts';
 

@@ -1,4 +1,4 @@
-// What it takes to begin 100,000 rows in one statement, against the same write where nothing begins, and against what has to be
+// The time it takes to begin 100,000 rows in one statement, against the same write where nothing begins, and against what has to be
 // written in any case: a run and an attempt each, with their indexes, by hand.
 import { performance } from 'node:perf_hooks';
 import type { BenchDatabase } from '../database.ts';

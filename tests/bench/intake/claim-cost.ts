@@ -1,4 +1,4 @@
-// What a claim of 50 costs when 1,000 attempts are queued, and when 1,000,000 are.
+// The cost of a claim of 50 when 1,000 attempts are queued, and when 1,000,000 are.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import pg from 'pg';

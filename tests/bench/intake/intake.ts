@@ -1,4 +1,4 @@
-// What it costs to queue many entities at once, and to claim when very many are queued.
+// The cost of queueing many entities at once, and of claiming when very many are queued.
 import type { BenchDatabase } from '../database.ts';
 import type { Result } from '../results.ts';
 import { bulkUpdate } from './bulk-update.ts';

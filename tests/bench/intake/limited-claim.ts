@@ -1,4 +1,4 @@
-// What a claim of 50 costs a stage with limits, beside one without, when 1,000 attempts are queued and when 1,000,000 are.
+// The time that a claim of 50 costs a stage with limits, beside one without, when 1,000 attempts are queued and when 1,000,000 are.
 
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';

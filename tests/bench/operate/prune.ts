@@ -1,4 +1,4 @@
-// What claims take while a million runs are pruned, beside what they take in the pauses between.
+// The time that claims take while a million runs are pruned, beside what they take in the pauses between.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,7 +47,7 @@ export async function measurePruning(
       spent += performance.now() - started;
       pruned += answer.runs;
       more = answer.more;
-      // What the runtime does with each of its calls.
+      // The share of the runtime in each of its calls.
       await owner.query('update millrace.workers set heartbeat_at = now()');
     }
     state.pruning = false;

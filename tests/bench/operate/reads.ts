@@ -1,4 +1,4 @@
-// What an operator's reads take in a large project, beside the forms that they had when they walked the history.
+// The time that an operator's reads take in a large project, beside the forms that they had when they walked the history.
 import fs from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import type pg from 'pg';

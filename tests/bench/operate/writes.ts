@@ -1,4 +1,4 @@
-// What the sweep's heavy parts take with a thousand stages, and what it takes to start many rows at once. All is rolled back.
+// The time that the sweep's heavy parts take with a thousand stages, and what it takes to start many rows at once. All is rolled back.
 import { performance } from 'node:perf_hooks';
 import type pg from 'pg';
 import { median, type Result, round } from '../results.ts';

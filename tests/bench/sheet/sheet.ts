@@ -70,7 +70,7 @@ async function poll(client: pg.Client, begin: () => Promise<unknown>): Promise<n
   }
 }
 
-/** What would be another number, had a link been inserted or changed. */
+/** The numbers that would be others, had a link been inserted or changed. */
 async function written(client: pg.Client): Promise<string> {
   const { rows: found } = await client.query<{ mark: string }>(
     `select count(*) || ' ' || max(xmin::text::bigint) as mark from public.linkedin_links`,

@@ -16,7 +16,7 @@ export interface Calls {
   stop(): Promise<void>;
 }
 
-/** What becomes of a call: it counts for `row` and is answered by `answer` after so many milliseconds. */
+/** The fate of a call: it counts for `row` and is answered by `answer` after so many milliseconds. */
 export interface Call {
   row: number;
   ms: number;

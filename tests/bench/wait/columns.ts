@@ -1,4 +1,4 @@
-// What each line of the wait shows.
+// The values that each line of the wait shows.
 import type pg from 'pg';
 import type { Values } from '../results.ts';
 import { perTransition, type Used } from '../stack-usage.ts';
@@ -12,7 +12,7 @@ export interface Outcome {
   isolated: number;
 }
 
-/** What became of the runs of a pipeline that began at `began`, without those of the rows in `except`. */
+/** The outcomes of the runs of a pipeline that began at `began`, without those of the rows in `except`. */
 export async function outcomeOf(
   client: pg.Client,
   { pipeline, began, except = [] }: { pipeline: string; began: Date; except?: number[] },

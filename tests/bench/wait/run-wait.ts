@@ -1,4 +1,4 @@
-// One line of the wait: rows through a stage whose handler waits, on a stack of their own with the platform's limits.
+// A line of the wait: rows through a stage whose handler waits, on a stack of their own with the platform's limits.
 
 import path from 'node:path';
 import type pg from 'pg';
@@ -17,7 +17,7 @@ export interface WaitLine {
   rows: number;
   batch: number;
   workers: number;
-  /** What each handler burns, in milliseconds. */
+  /** The CPU that each handler burns, in milliseconds. */
   cpuMs: number;
   /** A row whose handler never ends. */
   poisonous?: number;
@@ -48,7 +48,7 @@ async function prepare(stack: Stack, client: pg.Client, line: WaitLine): Promise
       call_retry_count int not null default 0, call_started_at timestamptz, call_completed_at timestamptz
     ) with (fillfactor = 50)`);
   await client.query('select millrace.define($1)', [compiled(definitionOf(waiting(batch, workers)))]);
-  // One row in advance fills the caches of Deno, the Data API and the database; its function takes no other.
+  // A row in advance fills the caches of Deno, the Data API and the database; its function takes no other.
   await client.query(`insert into public.bench_wait (id, wait_ms, cpu_ms, call_status) values (0, 0, 0, 'queued')`);
   await until(client, 'the first row is through', nothingRuns);
   await until(client, 'every worker has left', everyWorkerHasLeft);

@@ -72,7 +72,7 @@ test('operators see alerts of rules and silence them, as far as they see', async
   expect(await deliver(engine), 'silenced by its kind').toEqual([]);
 });
 
-/** What may happen in a minute: to the work, to the receiver, to the function that sends, and to the clock. */
+/** The events that may happen in a minute: to the work, to the receiver, to the function that sends, and to the clock. */
 const step = fc.record({
   work: fc.constantFrom('nothing', 'more', 'done'),
   sending: fc.constantFrom(

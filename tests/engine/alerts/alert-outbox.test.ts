@@ -25,7 +25,7 @@ const act = (engine: Engine, verb: string, request: object) =>
   engine.value<Answer>('select public.millrace_act($1)', [JSON.stringify({ verb, ...request })]);
 const refusedAct = (engine: Engine, verb: string, request: object) =>
   engine.refusal('select public.millrace_act($1)', [JSON.stringify({ verb, ...request })]);
-/** What doctor() says is to be done about messages that are dead. */
+/** The remedy that doctor() says is to be done about messages that are dead. */
 const resend = `update millrace.alert_messages set state = 'waiting', first_tried_at = null, ended_at = null where state = 'dead'`;
 const testChannel = (engine: Engine) => act(engine, 'test_channel', { channel: 'ops' });
 

@@ -7,7 +7,7 @@ import { chain, type Engine, test } from '../../support/engine.ts';
 const sessionCount = Number(process.env.SOAK_SESSIONS ?? 6);
 const steps = Number(process.env.SOAK_STEPS ?? 40);
 const entities = 12;
-// What the engine may answer to a call that comes too late or asks for what is not there.
+// The answers that the engine may answer to a call that comes too late or asks for what is not there.
 const expected = ['MR003', 'MR004', 'MR005'];
 
 async function step(person: pg.Client, roll: (limit: number) => number): Promise<void> {

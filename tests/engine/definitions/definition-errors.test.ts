@@ -25,7 +25,7 @@ function definition(changes: Row = {}, stage: Row = {}): unknown {
 const stages = (...list: unknown[]) => definition({ stages: list });
 const entity = (changes: Row) => definition({ entity: { table: 'public.items', key: 'id', ...changes } });
 
-// What is wrong, the definition, and what the message must name: the field and the value found.
+// The fault, the definition, and what the message must name: the field and the value found.
 const faults: [string, unknown, RegExp][] = [
   [
     'a definition without stages',

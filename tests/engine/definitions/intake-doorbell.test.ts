@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { chain, test } from '../../support/engine.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';
 
-/** What the engine tells of itself. */
+/** The messages of the engine about itself. */
 const itself = {
   'x-millrace-level': expect.stringMatching(/^\d+$/),
   'x-millrace-contracts': expect.stringMatching(/^\d+(,\d+)?$/),

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { type Engine, type Refusal, test } from '../../support/engine.ts';
 
-/** What define() says of a pipeline over `table`; null when it takes it. */
+/** The message of define() for a pipeline over `table`; null when it takes it. */
 async function refusal(engine: Engine, table: string): Promise<Refusal | null> {
   const definition = { pipeline: 'flow', entity: { table, key: 'id', projection: 'none' }, stages: [{ name: 'only' }] };
   try {

@@ -1,6 +1,6 @@
 // A free project that nobody uses is paused, for weeks: neither pg_cron nor functions run, and the clock goes on.
 import { expect } from 'vitest';
-import { type Engine, findingsTest, type Row, test } from '../../support/engine.ts';
+import { type Engine, findingsTest, type Row } from '../../support/engine.ts';
 import { type Claimed, completed, Worker, waiting } from '../../support/worker.ts';
 
 const limits = { limits: { shared: ['model'] }, max_workers: 10, batch_size: 500 };

@@ -43,7 +43,7 @@ const keepDeleted = `
     coalesce(sum((a.usage ->> 'cost_usd')::numeric), 0) as cost
   from (table millrace.attempts union all table public.deleted) a
   where a.state in ('completed', 'failed', 'skipped', 'cancelled')
-    -- What a run took over from another is no event of its own.
+    -- A result that a run took over from another is no event of its own.
     and not exists (select from (table millrace.attempts union all table public.deleted) o where o.id = a.parent_id and o.run_id <> a.run_id)
   group by 1, 2, 3;
   create view public.told as

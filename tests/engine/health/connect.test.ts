@@ -1,4 +1,4 @@
-// What the function millrace/connect tells the engine.
+// The facts that the function millrace/connect tells the engine.
 import { expect } from 'vitest';
 import { findingsTest as test } from '../../support/engine.ts';
 

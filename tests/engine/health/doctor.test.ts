@@ -3,11 +3,11 @@ import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { Worker } from '../../support/worker.ts';
 
-/** What doctor() finds amiss, with its remedies. */
+/** The faults that doctor() finds, with its remedies. */
 const amiss = (engine: Engine) =>
   engine.rows<{ what: string; detail: string }>('select what, detail from millrace.doctor() where not ok');
 
-/** What pg_net's worker looks like to others. */
+/** pg_net's worker as other sessions see it. */
 async function showNetWorker(engine: Engine): Promise<void> {
   const worker = await engine.database.connect('supabase_admin');
   await worker.query(`set application_name = 'pg_net 0.20.4'`);

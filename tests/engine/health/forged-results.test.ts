@@ -1,4 +1,4 @@
-// Whoever may write a whole table may write the engine's columns too: doctor() says so, with what helps.
+// A role that may write a whole table may write the engine's columns too: doctor() says so, with what helps.
 import { expect } from 'vitest';
 import { makeLinks, makeNotes } from '../../support/engine/status.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';

@@ -191,7 +191,7 @@ const damagesToFamilies: [string, string, string][] = [
 
 const told = (row: Row) => JSON.stringify([row.rule, row.run_id, row.attempt_id, row.detail]);
 
-/** What the slices of one run each find, and the last, which has no end. */
+/** The faults that the slices of one run each find, and the last, which has no end. */
 async function bySlices(engine: Engine): Promise<string[]> {
   const slices = await engine.rows(
     `select id as after, coalesce(lead(id) over (order by id), 9223372036854775807) as until
@@ -247,7 +247,7 @@ plain.for(scenes)('every kind of damage to $name is reported under its rule', as
       const { rowCount } = await engine.sql.query(statement);
       if (!rowCount) throw new Error(`nothing was damaged: ${what}`);
       const breaches = await engine.rows(allFaults);
-      // What every other test is ended with finds the same, in whatever order it is planned: autovacuum may come in between.
+      // The check after every other test finds the same, in whatever order it is planned: autovacuum may come in between.
       const planned = (await invariantBreaches(engine.sql)) as Row[];
       expect(planned.map(told).sort()).toEqual(breaches.map(told).sort());
       // Slice by slice the same is found, but for what belongs to no run.

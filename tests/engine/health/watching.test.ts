@@ -8,7 +8,7 @@ const options = {
   retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [30] } },
 };
 
-/** One item each: completed, waiting, started, failed for good, in backoff, ready. */
+/** An item each: completed, waiting, started, failed for good, in backoff, ready. */
 async function oneOfEach(engine: Engine): Promise<Worker> {
   await engine.pipeline([{ name: 'only', ...options }]);
   await engine.queued('only', 5);

@@ -1,4 +1,4 @@
-// A function that reaches the platform's limit of CPU or memory releases all that it has in work. One of those rows is to
+// A function that reaches the platform's limit of CPU or memory releases all that it has in work. Some row of those is to
 // blame, and each runs alone from then on until it is known which.
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, startFolders } from '../../support/engine/children.ts';

@@ -1,4 +1,4 @@
-// What the deadline of an external job counts from, as far as the poller tells the engine what services say of their jobs.
+// The moment from which the deadline of an external job counts, as far as the poller tells the engine what services say of their jobs.
 import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';

@@ -1,4 +1,4 @@
-// What becomes of a job's end that comes after its attempt was given up, and of one that comes at that very moment.
+// The fate of a job's end that comes after its attempt was given up, and of one that comes at that very moment.
 import { expect } from 'vitest';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { begin, jobEnd, openTransaction, untilBlocked } from '../../support/sessions.ts';

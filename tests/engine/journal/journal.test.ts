@@ -8,7 +8,7 @@ import { failed, runStage, Worker } from '../../support/worker.ts';
 
 const stages = chain(['one', 'two'], { retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [600] } } });
 
-/** What each verb needs before it: a run that is queued, has failed for good, or is in backoff. */
+/** The state that each verb needs before it: a run that is queued, has failed for good, or is in backoff. */
 async function runIn(engine: Engine, state: 'queued' | 'failed' | 'backoff'): Promise<string> {
   const [id] = await engine.queued('one');
   if (state !== 'queued') {

@@ -122,7 +122,7 @@ test('the size of a row is seen without fetching it', async ({ engine }) => {
   await setUp(engine);
   await engine.sql.query(`alter table public.items alter column body set storage external`);
   const [large] = await queueBodies(engine, [150_000, 10]);
-  // Whoever rebuilds the index by which large values are found keeps everybody from fetching one.
+  // A session that rebuilds the index by which large values are found keeps everybody from fetching one.
   const index = await engine.value<string>(
     `select i.indexrelid::regclass from pg_class c join pg_index i on i.indrelid = c.reltoastrelid
      where c.oid = 'public.items'::regclass`,

@@ -6,7 +6,7 @@ const external = { kind: 'external', completion: { callback: true } };
 const uuid = '3f0e4c1c-7f0b-4d52-9c62-2c3f8f9a1f11';
 const sound = { attempt: 1, token: uuid, outcome: 'completed', result: {} };
 
-// What is wrong, the item, and what the reason must name.
+// The fault, the item, and what the reason must name.
 const malformed: [string, unknown, RegExp][] = [
   ['a number', 7, /must be an object.*number/],
   ['null', null, /must be an object.*null/],

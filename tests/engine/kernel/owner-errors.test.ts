@@ -1,4 +1,4 @@
-// What stands in a row's error column, for whoever may read the row, and what for operators alone.
+// The texts in a row's error column, for whoever may read the row, and what for operators alone.
 import { expect } from 'vitest';
 import { test } from '../../support/engine.ts';
 import { completed, failed, Worker } from '../../support/worker.ts';

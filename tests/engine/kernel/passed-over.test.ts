@@ -1,4 +1,4 @@
-// What a user's own trigger says for one row, "try again" above all, concerns that row alone.
+// The error of a user's own trigger for one row, "try again" above all, concerns that row alone.
 import type pg from 'pg';
 import { expect } from 'vitest';
 import { collectChildren, endFiles, waitingFolder } from '../../support/engine/children.ts';
@@ -120,7 +120,7 @@ test('deadlines that are passed over go behind the others, also where one look t
   expect(await engine.attempts(ids[5])).toContain('only 1 failed');
   await user.query('commit');
   await held.query('commit');
-  // Those that were refused come by again in a minute.
+  // Rows that were refused come by again in a minute.
   expect(await look()).toBe(1);
   await engine.advance('61 seconds');
   expect((await look()) + (await look())).toBe(4);

@@ -1,4 +1,4 @@
-// What a sweep costs that has nothing to do. pg_cron calls it in a fresh session every ten seconds, in which each function is compiled
+// The cost of a sweep that has nothing to do. pg_cron calls it in a fresh session every ten seconds, in which each function is compiled
 // anew, so functions are counted, and what it writes to the log of changes.
 import pg from 'pg';
 import { expect } from 'vitest';
@@ -11,7 +11,7 @@ async function pipelines(engine: Engine, count: number, prefix: string): Promise
   }
 }
 
-/** What a sweep of a fresh session calls, by name. */
+/** The functions that a sweep of a fresh session calls, by name. */
 async function called(engine: Engine): Promise<string[]> {
   const client = new pg.Client({ connectionString: engine.database.superUrl });
   await client.connect();
@@ -41,7 +41,7 @@ async function written(engine: Engine, statement: string): Promise<{ records: nu
   return { records, bytes: bytes - images * 8192 };
 }
 
-/** What the examples of this project ask for at each sweep, such as rows that are due, goes. */
+/** The parts that the examples add to each sweep, such as due rows, are removed. */
 async function withoutExamples(engine: Engine): Promise<void> {
   await engine.sql.query(
     `update millrace.pipelines set due_column = null; update millrace.stages set when_spent = 'wait'`,

@@ -1,4 +1,4 @@
-// What there is to sweep is found by look-ups, however long the queue and whatever its statistics say.
+// Work for the sweep is found by look-ups, however long the queue and whatever its statistics say.
 import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, test } from '../../support/engine.ts';

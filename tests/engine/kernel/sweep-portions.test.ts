@@ -1,4 +1,4 @@
-// Whoever writes a row that the sweep writes waits for one portion of it, and no longer.
+// A session that writes a row that the sweep writes waits for one portion of it, and no longer.
 import { expect } from 'vitest';
 import { makeLinks } from '../../support/engine/status.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
@@ -38,7 +38,7 @@ async function lost(engine: Engine, count: number): Promise<string[]> {
   return ids;
 }
 
-/** What there may be to sweep, of 600 rows, by what brings it about. */
+/** The work that a sweep may find, of 600 rows, by what brings it about. */
 const situations: Record<string, (engine: Engine) => Promise<void>> = {
   'leases that expired': async (engine) => {
     await lost(engine, 600);

@@ -21,7 +21,7 @@ const stage = fc.record({
 const report = fc.record({
   stage: fc.nat(3),
   size: fc.integer({ min: 1, max: 6 }),
-  /** What comes between the claim and the report, and whether the last item differs from the others. */
+  /** The events between the claim and the report, and whether the last item differs from the others. */
   between: fc.constantFrom('nothing', 'nothing', 'nothing', 'cancel', 'remove', 'pause'),
   last: fc.constantFrom('alike', 'alike', 'alike', 'failed', 'huge'),
 });

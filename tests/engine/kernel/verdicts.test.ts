@@ -23,7 +23,7 @@ async function attemptIn(engine: Engine, state: string) {
   return { id, worker, held };
 }
 
-// What a worker that held an attempt hears, by the state it finds and the outcome it reports.
+// The verdict for a worker whose attempt was taken, by the state it finds and the outcome it reports.
 const table: [string, Record<string, string>][] = [
   ['started', { completed: 'accepted', failed: 'accepted', waiting: 'accepted', released: 'accepted' }],
   ['waiting', { completed: 'stale', failed: 'stale', waiting: 'duplicate', released: 'stale' }],

@@ -23,7 +23,7 @@ const unfinished = (engine: Engine, ...stages: string[]) =>
     [stages],
   );
 
-/** What is in work at the first of two stages, and what is unfinished at the second. */
+/** The attempts in work at the first of two stages, and the unfinished ones at the second. */
 const onTheWay = (engine: Engine) =>
   engine.value<number>(
     `select count(*)::int from millrace.attempts a join millrace.stages s on s.id = a.stage_id
@@ -144,7 +144,7 @@ test('what is in work and waiting at a service takes room, and what is in backof
   await last.report(failed(started, { permanent: true }));
   expect(await sweep(engine)).toMatchObject({ passed: 1 });
   await engine.advance('10 minutes');
-  // What is due again takes its room again.
+  // An attempt that is due again takes its room again.
   await resume(engine, [jobEnd(job, 'job-1')]);
   expect(await sweep(engine)).not.toHaveProperty('passed');
   expect(await unfinished(engine, 'last')).toBe(3);

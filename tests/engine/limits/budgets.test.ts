@@ -1,4 +1,4 @@
-// What may be spent under a shared limit in a window: asked before work is dispatched, by what an attempt costs on average.
+// The money for attempts under a shared limit in a window: checked before work is dispatched, by what an attempt costs on average.
 import { expect } from 'vitest';
 import { test } from '../../support/engine/shared-limits.ts';
 import { chain, type Engine, type Row } from '../../support/engine.ts';

@@ -1,4 +1,4 @@
-// What a definition may say about limits, and the calls that a person makes: each illegal use with its error.
+// The limits of a definition, and the calls that a person makes: each illegal use with its error.
 import { expect } from 'vitest';
 import { chain, type Row, test } from '../../support/engine.ts';
 import { wokenStages } from '../../support/sessions.ts';

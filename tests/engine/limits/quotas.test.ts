@@ -1,4 +1,4 @@
-// Quotas: what one tenant may start and spend in a window. What exceeds them waits and is not lost, and nobody else waits for it.
+// Quotas: what one tenant may start and spend in a window. A run that exceeds them waits and is not lost, and nobody else waits for it.
 import { expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
 import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
@@ -321,7 +321,7 @@ test('a user’s write waits for no claim that is charging its tenant, nor the c
 
 for (const [stage, free] of [
   ['one', 0],
-  // What stage one has queued there is part of the row's own start.
+  // The attempts that stage one has queued there are part of the row's own start.
   ['two', 1],
 ] as const) {
   test(`a row that is started over at stage ${stage} again and again uses up its tenant’s quota`, async ({

@@ -69,7 +69,7 @@ test('over the limits of a definition: its own hold again after it, as they are 
   expect(await worker.take()).toHaveLength(0);
   await change();
   expect(await limits(engine)).toEqual({ max_in_flight: 2 });
-  // Those in work are still counted.
+  // Attempts in work are still counted.
   expect(await worker.take()).toHaveLength(0);
   await change({ max_in_flight: 3 });
   await unthrottle(engine);

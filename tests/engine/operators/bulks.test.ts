@@ -384,7 +384,7 @@ test('the sweep finishes what nobody continues, ten slices at a time', async ({ 
 test('a bulk whose session is killed at any step has lost nothing, and takes no run twice', async ({ engine }) => {
   await engine.pipeline(stages);
   const ids = await deadLetters(engine, 700);
-  // Whoever writes a row waits for the test, which then kills them.
+  // A session that writes a row waits for the test, which then kills them.
   await engine.sql.query(`
     create function public.hold_up() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(4711); return new; end $$;

@@ -40,7 +40,7 @@ beforeEach(async () => {
 
 const user = (sub: string) => signUserToken(keys, { sub });
 
-/** What a function answers to whoever has this token. */
+/** The answer that a function answers to whoever has this token. */
 async function call(token: string, name: string, body: Row): Promise<{ status: number; body: Row }> {
   const answer = await fetch(`http://127.0.0.1:${api.port}/rpc/millrace_${name}`, {
     method: 'POST',

@@ -1,4 +1,4 @@
-// What operators read: lists by any filter, in pages, flat in cost, whatever texts people and services wrote.
+// The answers that operators read: lists by any filter, in pages, flat in cost, whatever texts people and services wrote.
 import { describe, expect } from 'vitest';
 import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
 import { type Operator, signIn } from '../../support/engine/operators.ts';

@@ -1,4 +1,4 @@
-// What operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
+// The facts that operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
 // questions.
 import { expect } from 'vitest';
 import { signIn } from '../../support/engine/operators.ts';

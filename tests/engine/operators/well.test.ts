@@ -95,7 +95,7 @@ describe('a stage that nobody works at', () => {
       ok: false,
       faults: [fault],
     });
-    // What the sweep kept of doctor() in the last minute knew of the answer alone.
+    // The findings that the sweep kept in the last minute knew of the answer alone.
     const keep = (functions: string) =>
       engine.sql.query(`insert into millrace.last_findings values ('the functions answered the last wake-ups', $1)`, [
         functions,

@@ -1,4 +1,4 @@
-// What is left of runs once they are pruned: what they have cost, and the last one of each row.
+// The facts that outlast pruned runs: what they have cost, and the last one of each row.
 import { expect } from 'vitest';
 import { spawnAll } from '../../support/engine/children.ts';
 import { planRows } from '../../support/engine/plan-rows.ts';

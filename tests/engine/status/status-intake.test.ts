@@ -1,4 +1,4 @@
-// What people write into a status column: it is judged by the rows of status_moves, and undone where it is refused.
+// The values that people write into a status column: they are judged by the rows of status_moves, and undone where they are refused.
 import { expect } from 'vitest';
 import { historyOf, makeLinks, makeNotes, valuesOf } from '../../support/engine/status.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';

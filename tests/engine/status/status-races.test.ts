@@ -32,7 +32,7 @@ const decide = (client: pg.Client, attempt: string, verdict: string): Promise<st
     ({ code }) => code,
   );
 
-/** What happens beside the person's write. */
+/** The event that happens beside the person's write. */
 interface Rival {
   client: pg.Client;
   /** Does it, or says it once more; resolves to how it went. */
@@ -167,7 +167,7 @@ interface Race {
   rival: MakeRival;
   /** Whether the other is a person. */
   waits?: boolean;
-  /** What the person writes. */
+  /** The value that the person writes. */
   value: number;
   /** By scene: what was said, in that order, and the values that the note had from where both met. */
   ends: string[];

@@ -5,7 +5,7 @@ import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
 import { messaging } from '../../../supabase/functions/leads-messaging/handler.ts';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-// What has been taken is never given back.
+// A message that has been taken is never given back.
 const taken: Uint8Array[] = [];
 
 /** Never settles: the function is gone before. */

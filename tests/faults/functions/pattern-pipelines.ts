@@ -6,7 +6,7 @@ const worked = {
   maxWorkers: 1,
   leaseSeconds: 60,
   timeoutSeconds: 30,
-  // What is tried again is tried at once.
+  // An attempt that is tried again is tried at once.
   retry: { maxAttempts: 3, backoff: { kind: 'list' as const, seconds: [0] } },
 };
 const step = { ...worked, kind: 'function' as const };

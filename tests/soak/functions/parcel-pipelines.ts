@@ -1,5 +1,5 @@
 // Pipelines of the soak's own: hundreds of rows at once through quick handlers, past a gate, under limits of all kinds, with
-// children. What each stage does is paid for (toll.ts) and booked (parcels.ts), so that both can be counted.
+// children. The work that each stage does is paid for (toll.ts) and booked (parcels.ts), so that both can be counted.
 import { definePipeline, defineSharedLimits } from '../../../supabase/functions/_millrace/mod.ts';
 
 const work = {
@@ -19,7 +19,7 @@ export const parcelLimits = defineSharedLimits({
   lorries: { rate: { count: 600, perSeconds: 60 }, maxInFlight: 120 },
 });
 
-/** What a parcel consists of. */
+/** The columns that a parcel consists of. */
 export const labels = definePipeline({
   name: 'labels',
   entity: { table: 'public.labels', key: 'id', projection: 'none' },
@@ -42,7 +42,7 @@ function parcelPipeline(changed: boolean) {
           backPressure: { stage: 'carry', backlog: changed ? 300 : 500 },
         },
       },
-      // What has been weighed waits here until there is room in the lorries.
+      // A parcel that has been weighed waits here until there is room in the lorries.
       dispatch: {
         kind: 'gate',
         needs: ['weigh'],

@@ -14,7 +14,7 @@ export interface Dev {
   secretKey: string;
   client: pg.Client;
   child: ChildProcess;
-  /** What it has told on the way. */
+  /** The lines that it has printed on the way. */
   told(): string;
   /** Ends it as Ctrl-C does, or by another signal. Resolves to its exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;

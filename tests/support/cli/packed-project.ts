@@ -22,7 +22,7 @@ const takeError = (text: unknown) => {
 };
 const goOn = () => {};
 
-/** Whatever a command listens to. */
+/** The requests that a command listens to. */
 function heard() {
   const events: [EventEmitter, string][] = [
     [process.stdout, 'error'],

@@ -22,7 +22,7 @@ interface Packed {
   installed: string;
   /** How long that took. */
   installMs: number;
-  /** What the supabase CLI makes of an empty folder `app`, with a function `greet`. */
+  /** The files that the supabase CLI makes of an empty folder `app`, with a function `greet`. */
   begun: string;
 }
 

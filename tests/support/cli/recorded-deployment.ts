@@ -1,4 +1,4 @@
-// What `supabase functions deploy` of a project's folder sends, taken down by a stand-in of the Management API.
+// The files that `supabase functions deploy` of a project's folder sends, taken down by a stand-in of the Management API.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

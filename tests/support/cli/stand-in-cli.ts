@@ -87,7 +87,7 @@ async function answer(args: string[], project: Project): Promise<unknown> {
     case 'secrets set':
       for (const setting of args.slice(2)) {
         const [name = ''] = setting.split('=', 1);
-        // What leads to the hosted project leads to the stack.
+        // A command that leads to the hosted project leads to the stack.
         settings.set(name, setting.slice(name.length + 1).replace(`https://${reference}.supabase.co`, stack.apiUrl));
       }
       return takeSettings(stack, settings);

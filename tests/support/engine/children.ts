@@ -1,4 +1,4 @@
-// What tests of parents and children share: folders whose stage `split` spawns a run of `files` for each file, the calls
+// The helpers that tests of parents and children share: folders whose stage `split` spawns a run of `files` for each file, the calls
 // of a worker that spawns, and collects.
 import type pg from 'pg';
 import { chain, type Engine, type Row, type StageDefinition } from '../engine.ts';

@@ -1,4 +1,4 @@
-// What tests of manual stages share: a pipeline in which a person reviews a draft, and the call by which they decide.
+// The helpers that tests of manual stages share: a pipeline in which a person reviews a draft, and the call by which they decide.
 import type pg from 'pg';
 import type { Engine, Row } from '../engine.ts';
 import { runStage } from '../worker.ts';

@@ -26,7 +26,7 @@ const columns = [
   { column: 'label' },
 ];
 
-/** What a definition may say. */
+/** The values of a definition. */
 export const shapes = fc.record({
   gate: fc.option(fc.constantFrom(...columns), { freq: 6 }),
   /** The key of the stages behind the gate, unless that is the gate's. */
@@ -57,7 +57,7 @@ export interface Seen {
   waiting: Record<string, number>;
   /** The keys of those that passed in this step: under which they waited, and under which they came to the next stage. */
   passed: { left: string; landed: string }[];
-  /** What came to the last stage in this step with another key than it had at the one before. */
+  /** The rows that came to the last stage in this step with another key than it had at the one before. */
   drifted: Record<string, number>;
   /** Whether something waits under a key that its row no longer has. */
   isStale: boolean;
@@ -244,7 +244,7 @@ export class GateBench {
     else await this.#sql(`select millrace.fail_stage($1, 'gate', 'no')`, [run.id]);
   }
 
-  /** Somebody holds rows that wait at the gate. */
+  /** Another session holds rows that wait at the gate. */
   async #hold(offset: number): Promise<void> {
     this.#holder = await this.engine.database.connect();
     this.isHeld = true;
@@ -290,7 +290,7 @@ export class GateBench {
     return {
       behind: await this.#counts(`s.name in ('mid', 'last') and ${isOpen}`),
       waiting: await this.#counts(`s.name = 'gate' and a.state = 'queued'`),
-      // What take_up() starts behind the gate brings along that it had passed before.
+      // Rows that take_up() starts behind the gate remember that they had passed it.
       passed: verb === 'take up' ? [] : passed,
       drifted,
       isStale: gate?.isStale ?? false,
@@ -328,7 +328,7 @@ export class GateBench {
     for (const worker of [20, 5, 2, 11]) await this.act('claim', worker);
     await this.act('pass', 5);
     if (round % 10 === 9) await this.act('lose', 0);
-    // That something goes on has been seen by then; with a backlog of one, it would take long.
+    // The progress has been seen by then; with a backlog of one, it would take long.
     if (round === 20) await this.define({ ...this.shape, isLimited: false });
     await this.act('sweep', 0);
     return this.engine.value(`select count(*)::int from millrace.runs where status = 'running'`);

@@ -1,4 +1,4 @@
-// What tests of operations share: a stage as millrace.stage_runs shows it, the verbs, and a map over rows that exist.
+// The helpers that tests of operations share: a stage as millrace.stage_runs shows it, the verbs, and a map over rows that exist.
 
 import type { Engine, Row, StageDefinition } from '../engine.ts';
 import { spawnAll, stageAttempts } from './children.ts';
@@ -20,7 +20,7 @@ export async function flowStatus(engine: Engine, id: string | undefined): Promis
 export const flowAttempts = (engine: Engine, id: string | undefined, stage: string): Promise<string[]> =>
   stageAttempts(engine, id, stage, 'flow');
 
-/** What millrace.stage_runs tells of a stage of an entity's newest run of `flow`. */
+/** The columns that millrace.stage_runs shows of a stage of an entity's newest run of `flow`. */
 export async function operation(engine: Engine, id: string | undefined, stage: string): Promise<Row> {
   const [row] = await engine.rows(
     `select state, progress, can_start, is_started, is_done, failures, fails_after, error

@@ -8,7 +8,7 @@ export interface Rights {
   payloads?: boolean;
 }
 
-/** Somebody with a session of the Data API. */
+/** A person with a session of the Data API. */
 export class Operator {
   readonly engine: Engine;
   readonly client: pg.Client;
@@ -52,7 +52,7 @@ export async function signIn(engine: Engine, subject: string, rights?: Rights, c
   return new Operator(engine, await engine.database.connect('authenticated', { sub: subject, ...claims }));
 }
 
-/** Whoever has a secret key. */
+/** A program with a secret key. */
 export const withSecretKey = async (engine: Engine) =>
   new Operator(engine, await engine.database.connect('service_role'));
 

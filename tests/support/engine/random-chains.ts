@@ -65,7 +65,7 @@ function shows(base: number, { kind, backoff, alike, ownFailure }: Draft): Row {
 function stage(made: Draft, draft: number, before: number | undefined): StageDefinition {
   const base = 100 * (draft + 1);
   const needs = before === undefined ? [] : [`f${before}`];
-  // Somebody must begin: the first stage does by itself. What a person begins has no conditions of its own.
+  // A stage must begin: the first stage does by itself. A stage that a person begins has no conditions of its own.
   const beginning = before === undefined && made.beginning.on_demand ? {} : made.beginning;
   const when = made.when === 0 && !beginning.on_demand ? { when: '$.entity.label == "yes"' } : {};
   const external = { completion: { callback: true, poll_seconds: 5, deadline_seconds: 60 } };
@@ -138,7 +138,7 @@ export const chains: fc.Arbitrary<Chain> = fc
     return { graph: { projection: 'status', flow: flows[0] ?? [], parts: [], sub: [], beside: [], definitions } };
   });
 
-/** What old statuses mean: both gates, work in progress, a stage that is ready, one that is done, a failure. */
+/** The meaning of old statuses: both gates, work in progress, a stage that is ready, one that is done, a failure. */
 const meanings = [10, 20, 101, 100, 102, 5];
 
 const tables = `

@@ -69,7 +69,7 @@ export async function finishAll(engine: Engine): Promise<void> {
 export async function expectOver(engine: Engine, accepted: Map<number, unknown>): Promise<void> {
   await engine.expectSound();
   await engine.sql.query('select millrace.sweep()');
-  // The sweep goes on after a fault of one part, and only reports it. Somebody may have held what it wanted.
+  // The sweep goes on after a fault of one part, and only reports it. A user may have held what it wanted.
   const faults = `select l.message from millrace.log l where l.code = 'sweep_failed' and l.message !~ 'lock timeout'`;
   expect(await engine.rows(faults)).toEqual([]);
   expect(await engine.rows('select * from millrace.late_runs')).toEqual([]);

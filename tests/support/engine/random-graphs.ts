@@ -104,7 +104,7 @@ function stage(
   // A row has one live run of a pipeline: stages that start runs of the same one come one after the other.
   const rivals = earlier.filter(({ kind }) => kind === 'pipeline' && made.kind === 'pipeline').map(({ name }) => name);
   const needs = [...new Set([...near, ...rivals])];
-  // Somebody must begin: the first stage does by itself. What a person begins has no conditions of its own.
+  // A stage must begin: the first stage does by itself. A stage that a person begins has no conditions of its own.
   const beginning = place === 0 && made.beginning.on_demand ? {} : made.beginning;
   const when = beginning.on_demand ? undefined : condition(made.when, needs);
   const map = earlier.find((other) => other.kind === 'map');

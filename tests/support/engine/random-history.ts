@@ -47,7 +47,7 @@ const weights = {
   let_go: 2,
 };
 
-/** What happens besides to rows that show their status in one column, and were there before. */
+/** The other events of rows that show their status in one column, and existed before. */
 const ofRows = { adopt: 6, begin: 4, due: 4, old_value: 3, insert: 3, redefine: 4 };
 type What = keyof typeof weights | keyof typeof ofRows;
 
@@ -203,7 +203,7 @@ export class Player {
     }
   }
 
-  /** Somebody adopts a portion, begins rows that wait at a gate, or gives the pipeline another definition. */
+  /** A person adopts a portion, begins rows that wait at a gate, or gives the pipeline another definition. */
   async #ofPipeline(what: 'adopt' | 'begin' | 'redefine'): Promise<unknown> {
     const values: Record<typeof what, () => unknown[]> = {
       adopt: () => [this.#draw(4) === 0, 1 + this.#draw(2)],
@@ -218,7 +218,7 @@ export class Player {
     return this.#owner.query(`select ${calls[what]}`, values[what]());
   }
 
-  /** Somebody says when a row is due, writes its old status, or inserts one. */
+  /** A person says when a row is due, writes its old status, or inserts one. */
   async #ofRow(what: 'due' | 'old_value' | 'insert'): Promise<unknown> {
     const was = this.#pick([...oldValues, null]);
     if (what === 'insert')
@@ -322,7 +322,7 @@ export class Player {
     if (row) await this.#owner.query(`select ${call.replace('?', '$1')}`, [row.key]);
   }
 
-  /** What a person does to a run, a stage or a row. */
+  /** The verb that a person uses on a run, a stage or a row. */
   async #decree(what: What): Promise<unknown> {
     const [pipeline, stage] = this.#stage();
     const table = pipeline === 'parts' ? 'parts' : 'items';
@@ -385,7 +385,7 @@ export class Player {
     }
   }
 
-  /** Somebody writes a value, mostly one that may follow. */
+  /** A person writes a value, mostly one that may follow. */
   async #writeValue(onRow: (statement: string) => Promise<unknown>): Promise<unknown> {
     const value = `(select v.value from millrace.status_values v where v.pipeline_id = p.id order by v.sort_order offset ${this.#draw(30)} limit 1)`;
     const next = `(select m.to_value from millrace.version_moves m where m.version_id = p.current_version_id and m.by = 'person'
@@ -407,7 +407,7 @@ export class Player {
   }
 }
 
-/** What old statuses may be; public.meant() says what they mean. */
+/** The possible old statuses; public.meant() says what they mean. */
 export const oldValues = ['new', 'next', 'at_work', 'ready', 'done', 'broken'];
 const metadata = ['{"org": "a"}', '{"org": {"a": 1}}', '[]', '"a"', 'null', null];
 const hosts = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];

@@ -22,7 +22,7 @@ const retryInBulk = `
   select millrace.act(jsonb_build_object('verb', 'begin', 'bulk', millrace.act(jsonb_build_object(
     'verb', 'preview', 'do', '{"verb": "retry"}'::jsonb, 'filter', jsonb_build_object('pipeline', $1::text))) -> 'bulk'))`;
 
-/** What a poller reports of all jobs under way. */
+/** The states that a poller reports of all jobs under way. */
 const noteJobs = `
   select public.millrace_note_jobs(jsonb_agg(to_jsonb(w) || jsonb_build_object('state', $1::text)))
   from (select a.id as attempt, a.service, a.job_id from millrace.attempts a where a.state = 'waiting') w
@@ -140,7 +140,7 @@ export class RandomSession {
     const { rows } = await user.query('select id from public.items where id = any ($1) order by id for no key update', [
       ids,
     ]);
-    // Those alone: a row that somebody inserted anew since would be taken out of turn.
+    // Such rows alone: a row that somebody inserted anew since would be taken out of turn.
     const held = rows.map(({ id }) => id);
     await user.query(
       `update public.items set ${stage}_status = 'pending' where id = any ($1) and ${stage}_status = 'pending'`,

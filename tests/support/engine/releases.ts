@@ -20,7 +20,7 @@ export function presentTarget(): Target {
   return { level: target.level, version: target.version, from: null };
 }
 
-/** What installs the engine as it is in the project, at its own level. */
+/** The migration that installs the engine as it is in the project, at its own level. */
 export const presentInstall = () => installSql(path.join(root, 'engine'), presentTarget());
 export const presentUninstall = () => uninstallSql(path.join(root, 'engine'));
 
@@ -29,7 +29,7 @@ export async function snapshot(client: pg.Client): Promise<string[]> {
   return (await client.query<{ line: string }>(snapshotQuery)).rows.map(({ line }) => line);
 }
 
-/** What only the level before the next one has. */
+/** The objects that only the level before the next one has. */
 const former = `
 create function millrace.former(p_a int) returns int
 language sql immutable

@@ -1,7 +1,7 @@
 import type { Env } from '../../../supabase/functions/_millrace/settings.ts';
 import { startServer } from '../http-server.ts';
 
-/** What a tiny project has in its tables, by their names. */
+/** The rows that a tiny project has in its tables, by their names. */
 export type ArticleTables = Record<string, Record<string, unknown>[]>;
 
 /** A tiny project that answers as Data API and Storage do, the settings that lead to it, and what was uploaded, by path. */

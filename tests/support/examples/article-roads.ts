@@ -9,7 +9,7 @@ import type { Articles } from './articles.ts';
 /** A stage that is done as it should be, a code that a person writes, or what else becomes of a stage. */
 export type Step = string | number | { stage: string; becomes: 'started' | 'waiting' | Row };
 
-/** What an article brings along, beside an address of its own, and the steps that it takes. */
+/** The columns that an article brings along, beside an address of its own, and the steps that it takes. */
 export interface Road {
   brings?: Row;
   interim?: Step[];
@@ -17,7 +17,7 @@ export interface Road {
 
 const shown = { title: 'Lock gates', summary: 'Gates were replaced.', tags: ['locks'], thumbnail_url: '/gates.jpg' };
 
-/** What a stage finds of an article. */
+/** The facts of an article that a stage reads. */
 export function resultOf(stage: string, id: string): Row {
   const results: Record<string, Row> = {
     fetch: { title: shown.title, content: `${id} `.repeat(9), canonical_url: `https://looms.test/${id}` },
@@ -34,9 +34,9 @@ export function resultOf(stage: string, id: string): Row {
 export class Roads {
   readonly #articles: Articles;
   readonly #workers = new Map<string, Worker>();
-  /** What workers have taken and not finished, by stage. */
+  /** The attempts that workers have taken and not finished, by stage. */
   readonly #taken = new Map<string, Claimed[]>();
-  /** What is at the service for pages. */
+  /** The jobs at the service for pages. */
   #handedOver: Claimed[] = [];
 
   constructor(articles: Articles) {

@@ -91,15 +91,15 @@ const [tiny, small, medium, larger, large] = sizes;
 
 // All times are in milliseconds. Work that takes as long for `small` shows there how it grows.
 const slow = 2;
-// What takes less than this for `medium` is fast enough to be tried on `large` itself.
+// Work that takes less than this for `medium` is fast enough to be tried on `large` itself.
 const fast = 0.3;
 // Up to this, growth from one size to the next is that of linear work.
 const linearGrowth = 7;
 const mostGrowth = 10;
-/** What takes less for any length is harmless, and too short to be measured. */
+/** Work that takes less for any length is harmless, and too short to be measured. */
 const harmless = 100;
 const measurable = 8;
-// What takes less for `larger` would be harmless for `large`, four times as long, were it to grow with the cube of its length.
+// Work that takes less for `larger` would be harmless for `large`, four times as long, were it to grow with the cube of its length.
 const harmlessLarger = harmless / 64;
 const repetitions = 4;
 
@@ -180,7 +180,7 @@ function isTooMuch(before: number, time: number): boolean {
 }
 
 /**
- * Takes a work's time, of the processor, so that what else the machine does is not counted. What the work throws is its answer,
+ * Takes a work's time, of the processor, so that what else the machine does is not counted. The error that the work throws is its answer,
  * unless it is that it went too deep.
  */
 export function processorTime(work: TextWork): TextTimer {

@@ -23,7 +23,7 @@ export function describeAttempt({ stage, number, state, error_code }: Attempt): 
   return [stage, number, state, error_code].filter((part) => part !== null).join(' ');
 }
 
-/** What database and functions know about leads that are not completed, as text. */
+/** The facts that database and functions know about leads that are not completed, as text. */
 export async function diagnose(leads: {
   stack: Stack;
   rows<T extends Row>(statement: string): Promise<T[]>;

@@ -18,7 +18,7 @@ export async function recordWords(ask: (statement: string) => Promise<unknown>):
       for each row when (old.status is distinct from new.status) execute function public.note_word()`);
 }
 
-/** What a stage that understood a job stores. */
+/** The result that a stage which understood a job stores. */
 export const stagedJob = (changes: Row = {}): Row => ({
   kind: 'job',
   title: 'Weaver',
@@ -30,7 +30,7 @@ export const stagedJob = (changes: Row = {}): Row => ({
   ...changes,
 });
 
-/** What the extraction of a job stores. */
+/** The result that the extraction of a job stores. */
 export const extractedJob = (company = 'Acme GmbH', changes: Row = {}): Row => ({
   job: {
     title: 'Weaver',
@@ -114,5 +114,5 @@ export class Links {
   }
 }
 
-/** What a scrape stores. */
+/** The result that a scrape stores. */
 export const scraped = (draft: string): Row => ({ draft, http_status: 200, bytes: 20, fingerprint: 'f' });

@@ -1,4 +1,4 @@
-// What the manuals of the tests say: sections of four levels, in English of the project's own making.
+// The text that the manuals of the tests say: sections of four levels, in English of the project's own making.
 
 export interface Section {
   /** 1 for chapters, and so on. */

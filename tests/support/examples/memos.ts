@@ -22,7 +22,7 @@ export const dimensions = 1536;
 /** US dollars for a million tokens. */
 export const price = 0.02;
 
-/** What becomes of a call of the model: an answer, an error, an answer that comes late, or a caller that dies before it comes. */
+/** The fate of a call of the model: an answer, an error, an answer that comes late, or a caller that dies before it comes. */
 export type Fate = 'answers' | 'refuses' | 'fails' | 'stalls' | 'kills';
 
 /** The local model, as a provider that fails by plan. It counts what it sells. */

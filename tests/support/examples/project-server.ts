@@ -1,7 +1,7 @@
 import type { Env } from '../../../supabase/functions/_millrace/settings.ts';
 import { type ReceivedRequest, startServer } from '../http-server.ts';
 
-/** What a tiny project holds: files of the bucket books by path, and rows of its two tables. */
+/** The objects that a tiny project holds: files of the bucket books by path, and rows of its two tables. */
 export interface Project {
   files?: Record<string, Uint8Array | string>;
   books?: { id: string; account_id: string; source_path: string; media_type: string }[];

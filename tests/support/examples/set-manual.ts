@@ -20,14 +20,14 @@ export interface ManualEntry {
   label: string;
 }
 
-/** What a program that makes manuals does in its own way. Lengths are in points. */
+/** The habits of a program that makes manuals. Lengths are in points. */
 export interface SetUp {
   name: string;
   /** A section's title with its number, in the contents and over its text. */
   title(numbers: number[], title: string): { listed: string; heading: string[] };
   /** Titles between the chapters in the contents, by the number of the chapter that follows; printed over no text. */
   parts?: Record<number, string>;
-  /** What is listed before the first chapter, and has a page of the front matter. */
+  /** The titles that are listed before the first chapter, and have a page of the front matter. */
   preface?: string;
   headingSizes: number[];
   chaptersOpenPages: boolean;
@@ -58,7 +58,7 @@ export interface SetUp {
 
 export interface Manual {
   bytes: Uint8Array;
-  /** What the contents list; pages are counted by their place, from 1. */
+  /** The titles that the contents list; pages are counted by their place, from 1. */
   entries: { title: string; printed_page: string; page: number }[];
   contents: { first: number; last: number };
 }

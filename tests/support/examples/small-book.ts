@@ -58,7 +58,7 @@ function makeBook(): Promise<Uint8Array> {
   });
 }
 
-/** What is printed on a page, from 1. */
+/** The number that is printed on a page, from 1. */
 export function pageRows(number: number): Row[] {
   if (number === 1) {
     return [

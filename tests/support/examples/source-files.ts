@@ -7,7 +7,7 @@ import { startSheets } from '../../../local/services/sheets/server.ts';
 
 export type Failing = { status: number; headers?: Record<string, string> } | undefined;
 
-/** Starts both. What `failNext` is given answers the next requests, one each; `asked` lists the paths of all requests. */
+/** Starts both. The answer that `failNext` is given answers the next requests, one each; `asked` lists the paths of all requests. */
 export async function serveSources(options: { most?: number } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-sources-'));
   const asked: string[] = [];

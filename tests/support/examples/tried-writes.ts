@@ -4,14 +4,14 @@ import type { Engine, Row } from '../engine.ts';
 export interface Tried {
   /** The code written; null too. */
   code: number | null;
-  /** What the row shows then. */
+  /** The status that the row shows then. */
   shows?: number;
   entry_type?: string;
-  /** What is live of its run: `<stage> <state>`, or null. */
+  /** The live attempt of its run: `<stage> <state>`, or null. */
   live?: string | null;
-  /** What went into its history: `<from>><to> <by>`. */
+  /** The entries that went into its history: `<from>><to> <by>`. */
   steps?: string[];
-  /** What check_invariants() finds then. */
+  /** The breaches that check_invariants() finds then. */
   faults?: string[] | null;
   refused?: string;
   message?: string;

@@ -10,7 +10,7 @@ export interface Call {
   body: string;
 }
 
-/** What becomes of a call: it passes, or passes but its answer is lost, or is answered with this instead. */
+/** The fate of a call: it passes, or passes but its answer is lost, or is answered with this instead. */
 export type Fate = 'pass' | 'lose answer' | { status: number; json: unknown };
 
 export interface FaultProxy {

@@ -6,7 +6,7 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 /** The rules of those that a change of colours alone may break. */
 const ofColours = ['color-contrast', 'link-in-text-block'];
 
-/** What axe finds on a page against WCAG 2.2 A and AA, each with where; by the rules of colours alone where that is asked. */
+/** The faults that axe finds on a page against WCAG 2.2 A and AA, each with where; by the rules of colours alone where that is asked. */
 export async function barriers(page: Page, isOfColours = false): Promise<string[]> {
   // A dialog that still fades in has too little contrast for a tenth of a second.
   await page.emulateMedia({ reducedMotion: 'reduce' });

@@ -88,7 +88,7 @@ export interface Upload {
   bytes: Uint8Array | string;
   title?: string;
   mediaType?: string;
-  /** What the row says, where that is not the file's own kind. */
+  /** The kind that the row says, where that is not the file's own kind. */
   claimed?: string;
 }
 

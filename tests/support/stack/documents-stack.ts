@@ -48,7 +48,7 @@ export class DocumentsStack extends ProjectStack {
     this.#removeFolder();
   }
 
-  /** What the functions ask of the project. */
+  /** The calls that the functions ask of the project. */
   get proxy(): FaultProxy {
     if (!this.#proxy) throw new Error('this stack was started without a proxy');
     return this.#proxy;

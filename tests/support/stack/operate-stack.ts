@@ -15,7 +15,7 @@ export class OperateStack extends OrdersStack {
   /** The window that tests share which leave nothing behind that a load of the page does not undo. */
   #shared: Page | undefined;
   readonly #host = http.createServer((request, response) => void hostPage(request, response));
-  /** What the pages wrote to the console as errors, and whom else they asked. */
+  /** The lines that the pages wrote to the console as errors, and the other hosts that they called. */
   readonly faults: string[] = [];
 
   static override async start(): Promise<OperateStack> {
@@ -75,7 +75,7 @@ export class OperateStack extends OrdersStack {
     const kept = isOwn ? undefined : this.#shared;
     const link = this.stack.operateLink();
     const page = kept ?? (await this.visit(link));
-    // Whoever leaves closes the API for all.
+    // A test that leaves closes the API for all.
     if (kept) await page.goto(link);
     else if (!isOwn) this.#shared = page;
     await page.setViewportSize({ width, height: 900 });

@@ -6,7 +6,7 @@ import type { Row } from '../engine.ts';
 import { completed, failed, Worker, waiting } from '../worker.ts';
 import { ProjectStack } from './project-stack.ts';
 
-/** What a row or a service might say to whoever looks at it. */
+/** The texts that a row or a service might say to whoever looks at it. */
 export const hostile = '<img src=x onerror="document.title=1"><b>Tea</b>\u202Ecod\u0007';
 
 const definition = {

@@ -34,11 +34,11 @@ export function outcomesOf({ args }: EngineCall): string[] {
 
 export class PatternsStack {
   readonly leads: LeadsStack;
-  /** What tracks-left asks of the project; all other functions go through leads.proxies.toProject. */
+  /** The calls that tracks-left asks of the project; all other functions go through leads.proxies.toProject. */
   readonly toProjectFromLeft: FaultProxy;
   readonly #witness: FaultProxy;
   readonly #folder: FunctionsFolder;
-  /** What handlers and tools have told since the test began: what they do, under which idempotency key. */
+  /** The lines that handlers and tools have reported since the test began: what they do, under which idempotency key. */
   told: { what: string; key: string }[] = [];
   /** Called with what a handler or tool tells; it goes on once this resolves. */
   hear: (what: string) => Promise<void> = async () => {};
@@ -208,7 +208,7 @@ export class PatternsStack {
     this.hear = async () => {};
     this.told = [];
     await leads.expectSound();
-    // What was cancelled last is counted by the next sweep.
+    // A child that was cancelled last is counted by the next sweep.
     await leads.sweep();
     expect(await leads.rows(`select * from millrace.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);
     expect(await leads.rows('select fan_out_id from millrace.child_tallies')).toEqual([]);

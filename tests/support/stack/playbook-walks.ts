@@ -6,10 +6,10 @@ export interface PlaybookWalk {
   playbook: string;
   /** The alert that the walk begins at; the overview alone where there is none. */
   alert?: RegExp;
-  /** What has gone wrong, by SQL. */
+  /** The fault, by SQL. */
   before?: string;
   way: (walk: Walk, alert: Locator) => Promise<void>;
-  /** What stands in the journal at the end; nothing where the page only shows. */
+  /** The entry that stands in the journal at the end; nothing where the page only shows. */
   verb?: string;
 }
 

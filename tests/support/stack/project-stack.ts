@@ -103,7 +103,7 @@ export class ProjectStack {
     });
   }
 
-  /** What these functions logged last. */
+  /** The lines that these functions logged last. */
   protected lastWords(...functions: string[]): Row[] {
     return functions.flatMap((name) =>
       this.stack.functions

@@ -10,9 +10,9 @@ export interface ProxiedServices {
   env: Record<string, string>;
   toScraper: FaultProxy;
   toModel: FaultProxy;
-  /** What the services report. */
+  /** The texts that the services report. */
   callbacks: FaultProxy;
-  /** What functions ask of the project, where they take its URL from PROJECT_PROXY_URL. */
+  /** The calls that functions ask of the project, where they take its URL from PROJECT_PROXY_URL. */
   toProject: FaultProxy;
   /** Leads the last two to a project. */
   connect(apiUrl: string): void;

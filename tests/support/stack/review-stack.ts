@@ -13,7 +13,7 @@ const pixel = Buffer.from(
   'base64',
 );
 
-/** Somebody at the review page. */
+/** A person at the review page. */
 export interface Visitor {
   page: Page;
   token: string;
@@ -22,7 +22,7 @@ export interface Visitor {
 export class ReviewStack extends ProjectStack {
   #browser: Browser | undefined;
   readonly #contexts: BrowserContext[] = [];
-  /** What the pages wrote to the console as errors. */
+  /** The lines that the pages wrote to the console as errors. */
   readonly faults: string[] = [];
 
   static async start(): Promise<ReviewStack> {
@@ -80,7 +80,7 @@ export class ReviewStack extends ProjectStack {
     return this.signedInAt(await this.token(name));
   }
 
-  /** Somebody with this token, signed in. */
+  /** A person with this token, signed in. */
   async signedInAt(token: string): Promise<Visitor> {
     const page = await this.visit();
     await page.getByLabel('Publishable key').fill(this.stack.publishableKey);

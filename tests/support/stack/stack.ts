@@ -172,7 +172,7 @@ export class LeadsStack {
     return attempts.filter(({ stage }) => stages.includes(stage));
   }
 
-  /** Those from a stage on as `stage number state`, with the code of a failure. */
+  /** Attempts from a stage on as `stage number state`, with the code of a failure. */
   async attempts(id: string | undefined, from: StageName = 'scrape'): Promise<string[]> {
     const attempts = await this.timeline(id);
     return attempts.filter(({ stage }) => stages.indexOf(stage) >= stages.indexOf(from)).map(describeAttempt);

@@ -16,9 +16,9 @@ export interface TerminalOptions {
   columns?: number;
   rows?: number;
   env?: Record<string, string>;
-  /** What is typed, or the size that the window gets, each once the text that it waits for has come. */
+  /** The typed text, or the size that the window gets, each once the text that it waits for has come. */
   types?: [waitsFor: RegExp | string, typed: string | { columns: number; rows: number }][];
-  /** What a shell runs where the command is stopped, before it takes it up again. */
+  /** The commands that a shell runs where the command is stopped, before it takes it up again. */
   whileStopped?: string;
 }
 
@@ -26,7 +26,7 @@ export interface TerminalOptions {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters in question
 const own = /\u001b\[(?:[0-9;]*m|\?(?:1049|25)[hl]|[HJK])/g;
 
-/** What is left of a text without the sequences that the project writes. */
+/** The rest of a text without the sequences that the project writes. */
 export const withoutOwn = (text: string) => text.replace(own, '');
 
 /** Does what a person does who drags a window's corner; the system tells the command by SIGWINCH. */
@@ -38,7 +38,7 @@ function resize(tty: string, { columns, rows }: { columns: number; rows: number 
 export function inTerminal(args: string[], options: TerminalOptions = {}): Promise<Shown> {
   const { columns = 100, rows = 40, env = {}, types = [], whileStopped } = options;
   const quoted = args.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
-  // What the terminal is set to must be the same afterwards.
+  // The mode that the terminal is set to must be the same afterwards.
   const command = `tty; stty cols ${columns} rows ${rows}; before=$(stty -g); trap : INT${whileStopped === undefined ? '' : '; set -m'}
     '${process.execPath}' ${quoted}${whileStopped === undefined ? '' : `; ${whileStopped}; fg`}; code=$?
     [ "$before" = "$(stty -g)" ] || echo THE TERMINAL IS NOT AS IT WAS

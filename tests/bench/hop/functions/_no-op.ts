@@ -31,7 +31,7 @@ export const noOps = (pipeline: string, batchSize: number) =>
 /** The stage's code. Its output is the time its handler started, in epoch milliseconds. */
 export function noOp(name: (typeof names)[number]): Stage {
   return defineStage({
-    // What the engine has defined says how many rows a worker takes.
+    // The engine's definition says how many rows a worker takes.
     pipeline: noOps('bench_hop', 50),
     stage: name,
     input: z.object({}),

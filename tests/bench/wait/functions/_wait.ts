@@ -24,7 +24,7 @@ const row = z.object({ id: z.number(), wait_ms: z.number(), cpu_ms: z.number(), 
 
 /** The stage's code: half of the CPU, the call of the service, the other half, which may have no end. */
 export const call = defineStage({
-  // What the engine has defined says how many rows a worker takes.
+  // The engine's definition says how many rows a worker takes.
   pipeline: waiting(10, 4),
   stage: 'call',
   input: z.object({ entity: row }),
