@@ -25,6 +25,12 @@ export const verbs = {
     destroys: true,
     says: 'Starts a stage and all that depends on it over, or the whole run; children are spawned anew.',
   },
+  edit: {
+    about: 'run',
+    needs: ['stage', 'attempt'],
+    destroys: true,
+    says: 'Gives a stage another result, or its row other values, and starts what comes of it over.',
+  },
   fail: {
     about: 'run',
     needs: ['stage'],

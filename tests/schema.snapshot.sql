@@ -725,7 +725,7 @@ view millrace.run_verbs
   column needs text[]
   column states text[]
   column verb text
-  as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'millrace.start_one($1, $2)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
+  as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'millrace.start_one($1, $2)'::text), ('edit'::text,'{stage,attempt}'::text,NULL::text,true,false,true,'millrace.edit_one($1, $2, $3)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -843,6 +843,7 @@ table millrace.stages
   column decision jsonb
   column enabled boolean not null default true
   column fan_in jsonb
+  column form jsonb
   column function_name text
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false

@@ -22,6 +22,13 @@ const action = {
   permanent: z.boolean().optional(),
 };
 
+/** The parameters of an edit, which only one run at a time takes; the tool attempt tells the form of both. */
+const edit = {
+  attempt: id.optional().describe('for edit: the newest attempt of the stage'),
+  result: z.unknown().optional().describe('for edit: the new result of the stage'),
+  row: z.record(z.string(), z.unknown()).optional().describe('for edit, in place of result: columns of the row'),
+};
+
 /** `whose` names the assistant in each reason, beside the operator whose key it uses. */
 export function actTools(api: Api, whose: () => string): Tool[] {
   const act = ({ reason: why, ...request }: Record<string, unknown>) =>
@@ -33,7 +40,7 @@ export function actTools(api: Api, whose: () => string): Tool[] {
     run: (given) => act(verb ? { verb, ...given } : given),
   });
   return [
-    { ...acts('act_on_run', 'Does a verb to one run.', { run: id, ...action }), destroys: destroys(runVerbs) },
+    { ...acts('act_on_run', 'Does a verb to one run.', { run: id, ...action, ...edit }), destroys: destroys(runVerbs) },
     {
       ...acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
         verb: z.enum(stageVerbs).describe(says(stageVerbs)),

@@ -95,6 +95,9 @@ create table millrace.stages (
   -- that is woken, with the time at which it was seen. releases: [{release, at}], the newest first,
   -- by which functions or processes have claimed, and since when.
   seen jsonb,
+  -- The JSON schemas of the stage's code, {result, row}: of its result and of the columns that it
+  -- reads. Null before its function has told them.
+  form jsonb,
   constraint stages_name_key unique (pipeline_id, name)
 );
 

@@ -17,6 +17,8 @@ export interface Field {
   between?: [number, number];
   /** The values to choose from. */
   choices?: string[];
+  /** Whether the text may have many lines. */
+  isLong?: boolean;
   isNeeded?: boolean;
 }
 
@@ -89,7 +91,7 @@ export function openAction(action: Action): void {
 export function Fields({ fields }: { fields: Field[] }) {
   return (
     <>
-      {fields.map(({ name, label, hint, value, between, choices, isNeeded }) => (
+      {fields.map(({ name, label, hint, value, between, choices, isLong, isNeeded }) => (
         <div key={name}>
           <label for={`action-${name}`}>{label}</label>
           {choices ? (
@@ -100,6 +102,8 @@ export function Fields({ fields }: { fields: Field[] }) {
                 </option>
               ))}
             </select>
+          ) : isLong ? (
+            <textarea id={`action-${name}`} name={name} rows={8} defaultValue={value?.toString() ?? ''} />
           ) : (
             <input
               id={`action-${name}`}

@@ -15,6 +15,7 @@ import { type Action, ActionButton, againChoices, isForGood } from './actions.ts
 import { read } from './api.ts';
 import { Decisions, Turns } from './conversation.tsx';
 import { attemptsAddress, logAddress, rowAddress } from './dashboard.ts';
+import { EditButtons, type Edited, type Form } from './edit.tsx';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { JournalEntries } from './journal.tsx';
@@ -47,7 +48,7 @@ export function Run({ of }: Route) {
           )}
           <h3>Attempts</h3>
           <Waterfall run={found} />
-          <Attempts attempts={found.attempts} />
+          <Attempts run={found} />
           <Children run={found} />
           <Turns turns={found.turns} />
           <Decisions decisions={found.decisions} />
@@ -276,7 +277,8 @@ function Doubts({ run }: { run: Answer }) {
   );
 }
 
-function Attempts({ attempts }: { attempts: Attempt[] }) {
+function Attempts({ run: { run, attempts } }: { run: Answer }) {
+  const last = Math.max(...attempts.map(({ attempt }) => attempt));
   const took = ({ started_at, ended_at }: Attempt) =>
     started_at && ended_at ? span(Date.parse(ended_at) - Date.parse(started_at)) : '–';
   return (
@@ -291,7 +293,10 @@ function Attempts({ attempts }: { attempts: Attempt[] }) {
         { name: 'Started', cell: (a) => <Moment at={a.started_at} /> },
         { name: 'Took', isNumber: true, cell: took },
         { name: 'Error', cell: (a) => <Words text={a.error?.code} most={80} /> },
-        { name: 'Result', cell: (a) => <Result attempt={a.attempt} stage={a.stage} /> },
+        {
+          name: 'Result',
+          cell: (a) => <Result of={{ run, stage: a.stage, attempt: a.attempt, last }} isOver={!!a.superseded} />,
+        },
       ]}
     />
   );
@@ -303,10 +308,13 @@ interface WholeAttempt {
   error: Fault | null;
   log?: string;
   deleted_after?: number;
+  form?: Form | null;
+  row?: Record<string, unknown> | null;
 }
 
 /** The result of an attempt, read when an operator opens it. */
-function Result({ attempt, stage }: { attempt: number; stage: string }) {
+function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
+  const { attempt, stage } = of;
   const found = useSignal<WholeAttempt | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   async function look(): Promise<void> {
@@ -324,7 +332,7 @@ function Result({ attempt, stage }: { attempt: number; stage: string }) {
       </button>
     );
   }
-  const { payloads, output, error: fault, log, deleted_after: days } = found.value;
+  const { payloads, output, error: fault, log, deleted_after: days, form = null, row = null } = found.value;
   return (
     <>
       {!payloads && <p class="hint">Results are for operators who see payloads.</p>}
@@ -338,6 +346,9 @@ function Result({ attempt, stage }: { attempt: number; stage: string }) {
       )}
       {days && <span class="hint">deleted after {many(days, 'day')}</span>}
       {payloads && !output && !fault && !days && <span class="hint">none</span>}
+      {payloads && !isOver && output?.cut === undefined && (
+        <EditButtons of={of} form={form} result={output?.value} row={row} />
+      )}
     </>
   );
 }

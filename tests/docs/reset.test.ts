@@ -81,6 +81,22 @@ test('a reset of children lets the failed one go on, and what needs the map star
   expect(route?.needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
 });
 
+test('an edit puts another result in place, and what comes of it starts over, unless somebody was faster', async ({
+  engine,
+}) => {
+  const page = await open(engine);
+  const { run, shipments } = await sent(engine, page);
+  const attempt = await engine.value<string>(
+    `select a.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'route'`,
+  );
+  const edit = () => page.run(engine, 'select public.millrace_act', { 42: run, 97: attempt });
+  await edit();
+  expect(await states(engine, run)).toMatchObject({ route: 'completed', send: 'queued' });
+  page.expectPromised(await messageOf(edit));
+  const [send] = await finish(engine, shipments, 'send');
+  expect(send?.needs).toEqual({ route: { km: 12 }, insure: { by: 'first' } });
+});
+
 test('a skipped stage leaves null', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments } = await weighed(engine, page);

@@ -125,6 +125,7 @@ describe('the public functions', () => {
       'millrace_status',
       'millrace_sweep',
       'millrace_take_messages',
+      'millrace_tell_form',
       'millrace_turns',
       'millrace_wake',
       'millrace_wake_answer',

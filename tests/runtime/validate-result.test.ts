@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
 import { validateResult } from '../../supabase/functions/_millrace/stage/validate-result.ts';
+
+import { formOf } from '../../supabase/functions/_millrace/worker/tell-form.ts';
 
 const schema = z.object({ title: z.string(), pages: z.array(z.object({ url: z.string() })).default([]) });
 
@@ -83,4 +86,31 @@ test('a result over the limit is refused, with the way out', () => {
   expect(failure.message).toMatch(
     /has 12\d\d bytes and the stage allows 1000: put it into Storage and return its location/,
   );
+});
+
+test('a stage tells the schema of its result and of the columns that a person may edit, as the database reads them', () => {
+  const shown = (projection: 'columns' | 'none') =>
+    definePipeline({
+      name: 'notes',
+      entity: { table: 'public.notes', key: 'id', projection },
+      stages: { read: { kind: 'function', function: 'notes-read' } },
+    });
+  const entity = z.object({ id: z.int(), mail: z.email(), read_status: z.string(), more: z.date() });
+  const kind = z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b') })]);
+  const stage = { input: z.object({ entity }), output: z.object({ kind }), pipeline: shown('columns') };
+  const { result, row } = formOf(stage) as { result: object; row: { properties: object } };
+  expect(JSON.stringify(result)).toContain(
+    '"anyOf":[{"type":"object","properties":{"kind":{"type":"string","const":"a"}}',
+  );
+  expect(row).toEqual({
+    type: 'object',
+    minProperties: 1,
+    additionalProperties: false,
+    properties: { mail: { type: 'string', format: 'email' }, more: {} },
+  });
+  expect(
+    Object.keys(
+      (formOf({ ...stage, pipeline: shown('none') }) as typeof stage & { row: { properties: object } }).row.properties,
+    ),
+  ).toContain('read_status');
 });

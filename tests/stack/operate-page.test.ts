@@ -970,6 +970,34 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   ).toBe(waiting);
 });
 
+test('a result is edited by the form of its schema, and a value that does not fit is refused where it was typed', async () => {
+  const form = {
+    result: { type: 'object', properties: { title: { type: 'string' }, pages: { type: 'integer', maximum: 99 } } },
+  };
+  await operate.rows(`select public.millrace_tell_form('orders', 'read', $1)`, [JSON.stringify(form)]);
+  const [{ run } = {}] = await operate.rows(
+    `with added as (insert into public.orders (name) values ('Order to edit') returning id)
+     select millrace.start('orders', id::text) as run from added`,
+  );
+  await operate.rows(`select millrace.complete_stage($1, 'read', '{"title": "Tea", "pages": 3}')`, [run]);
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  await page.getByRole('button', { name: /^Look at attempt .* of read/ }).click();
+  await page.getByRole('button', { name: 'Edit result' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Edit the result of read' });
+  await dialog.getByLabel('title').fill('Green tea');
+  await dialog.getByLabel('pages').fill('100');
+  await isOpenToAll(page, 'edit');
+  await dialog.getByRole('button', { name: 'Edit result' }).click();
+  await dialog.getByText('result.pages is 100, but must be at most 99').waitFor();
+  await dialog.getByLabel('pages').fill('4');
+  await dialog.getByRole('button', { name: 'Edit result' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  const outputs = 'select output from millrace.attempts where run_id = $1 and state = $2 order by id desc limit 1';
+  expect(await operate.rows(outputs, [run, 'completed'])).toEqual([{ output: { title: 'Green tea', pages: 4 } }]);
+  await page.getByText('superseded').first().waitFor();
+});
+
 test('what a result says that it may lack is a warning on its run and its stage', async () => {
   const run = await operate.value<string>(`select run_id from millrace.attempts where output ? 'doubts'`);
   const page = await operate.atMachine();

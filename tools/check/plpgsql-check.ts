@@ -56,6 +56,7 @@ const sanitized: Record<string, string> = {
   lock_due: identifiers,
   put_rows: 'define() names the table and the columns, the rows come by USING.',
   row_faults: `${identifiers} The pipeline's name and the key's type are literals by %L.`,
+  row_part: identifiers,
   show_due: identifiers,
   start_due_runs: identifiers,
   visible_rows: 'watched_tables() reads the table and the type from the catalog; the keys come by USING.',

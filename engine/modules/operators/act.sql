@@ -42,6 +42,10 @@ from millrace.pipelines p
 where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
 perform millrace.stage_named(v_pipeline, p_request ->> 'stage')
 where p_request ->> 'stage' is not null;
+if p_request ->> 'verb' = 'edit' and not p_caller.payloads then
+  raise exception 'you may not see results, and so edit none'
+    using errcode = '42501', hint = 'Ask whoever runs this project for the right to payloads.';
+end if;
 v_did := millrace.do_to_runs(array[v_run], p_request);
 return jsonb_build_object(
   'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
@@ -120,6 +124,7 @@ declare
 perform millrace.check_request(p_request, jsonb_build_object('verb', array(
   select v.verb from millrace.verbs v where v.is_open)) || '{
   "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",
+  "attempt": "id", "last": "id", "result": "any", "row": "object",
   "reason": "reason", "operator": "text", "pipeline": "name", "run": "id", "entity": "key",
   "limits": "object", "limit": "name", "until": "time", "minutes": "minutes", "count": "count",
   "alert": "id", "silence": "id", "kind": "name", "bulk": "id", "do": "object",

@@ -27,7 +27,7 @@ declare
       "items": {"type": "integer", "minimum": 1, "maximum": 9007199254740991}},
     "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z"},
     "boolean": {"type": "boolean"},
-    "object": {"type": "object"},
+    "object": {"type": "object"}, "any": {},
     "cursor": {"type": "string", "wanted": "what the last answer to this question had as next",
       "pattern": "^\\d{1,18}([.]\\d{1,18})?$"},
     "size": {"type": "integer", "minimum": 1, "maximum": 200},

@@ -1,12 +1,14 @@
 -- Shows a journal entry.
-create function millrace.entry_json(p_entry millrace.journal) returns jsonb
+create function millrace.entry_json(p_entry millrace.journal, p_payloads boolean) returns jsonb
 immutable
 as $$
 select jsonb_strip_nulls(
   to_jsonb(p_entry) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
     'journal_entry', p_entry.id, 'by', coalesce(p_entry.subject, p_entry.session ->> 'user'),
     'run_ids', case when p_entry.runs > 0 then to_jsonb(p_entry.run_ids[:100]) end,
-    'bulk', p_entry.bulk_id))
+    'bulk', p_entry.bulk_id,
+    'outcome', p_entry.outcome - case when p_payloads then '{}'
+      else '{before,after}' end::text[]))
 $$;
 
 -- Shows since when, by whom and why a stage or a pipeline is held back.
@@ -245,7 +247,7 @@ v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and '
   'r.at >= ' || quote_literal(p_query ->> 'since'),
   'r.at < ' || quote_literal(p_query ->> 'before')), p_query);
 return jsonb_build_object('next', v_found.next, 'entries', array(
-  select millrace.entry_json(j)
+  select millrace.entry_json(j, v_caller.payloads)
   from millrace.journal j
   where j.id = any (v_found.ids)
   order by j.id desc));

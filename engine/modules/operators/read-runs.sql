@@ -1,17 +1,6 @@
 -- Texts of users and services are shown as they are, cut where they are long: a page must escape
 -- them.
 
--- Shows a payload, or the beginning of its text where it has more than 100 kB.
-create function millrace.payload_json(p_value jsonb) returns jsonb
-immutable
-as $$
-select case
-  when octet_length(p_value::text) > 100000 then jsonb_build_object(
-    'cut', left(p_value::text, 20000), 'bytes', octet_length(p_value::text))
-  when p_value is not null then jsonb_build_object('value', p_value)
-end
-$$;
-
 -- Shows an error; its detail and stack, cut to so many characters, where that is not null.
 create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
 immutable
@@ -178,7 +167,7 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
     order by o.attempt_id + 0 desc
     limit 20),
   'journal', array(
-    select millrace.entry_json(j)
+    select millrace.entry_json(j, v_caller.payloads)
     from millrace.journal j
     where j.run_ids @> array[v_run.id]
     order by j.id desc
@@ -190,7 +179,8 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
   where a.run_id = v_run.id);
 $$;
 
--- One attempt, {"attempt": 42}, with its result for operators who see payloads.
+-- One attempt, {"attempt": 42}, with its result for operators who see payloads. form: the schemas
+-- by which its result and its row are edited, row: what of the row its stage reads.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
@@ -206,5 +196,11 @@ perform millrace.run_seen(
 return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
   'payloads', v_caller.payloads,
   'output', case when v_caller.payloads and v_attempt.deleted_after is null
-    then millrace.payload_json(v_attempt.output) end);
+    then millrace.payload_json(v_attempt.output) end)
+  || case when v_caller.payloads then (
+    select jsonb_build_object('form', s.form,
+      'row', millrace.row_part(r, s.form #> '{row,properties}'))
+    from millrace.runs r
+    join millrace.stages s on s.id = v_attempt.stage_id
+    where r.id = v_attempt.run_id) else '{}' end;
 $$;

@@ -118,3 +118,14 @@ immutable
 as $$
 select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
 $$;
+
+-- Shows a payload, or the beginning of its text where it has more than 100 kB.
+create function millrace.payload_json(p_value jsonb) returns jsonb
+immutable
+as $$
+select case
+  when octet_length(p_value::text) > 100000 then jsonb_build_object(
+    'cut', left(p_value::text, 20000), 'bytes', octet_length(p_value::text))
+  when p_value is not null then jsonb_build_object('value', p_value)
+end
+$$;

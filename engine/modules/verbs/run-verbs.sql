@@ -19,6 +19,8 @@ from (values
     'millrace.reset_failed_children($1, $2)'),
   -- Starts a pending stage whose needs are done, without waiting for its thresholds.
   ('start_stage', '{stage}', '{pending}', false, false, false, 'millrace.start_one($1, $2)'),
+  -- Gives a stage another result, or its row other values, and starts what comes of it over.
+  ('edit', '{stage,attempt}', null, true, false, true, 'millrace.edit_one($1, $2, $3)'),
   -- Completes a queued, started or waiting stage with a result given by hand.
   ('complete', '{stage,result}', '{queued,started,waiting}', false, false, true,
     'millrace.end_stage($1, $2, $3)'),

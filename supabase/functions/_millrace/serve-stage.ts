@@ -15,6 +15,7 @@ import { type Env, processEnv, settingsFaults, workerSettings } from './settings
 import type { Stage } from './stage/stage.ts';
 import { drainStage } from './worker/drain-stage.ts';
 import { thisIsolate } from './worker/isolate.ts';
+import { tellForms } from './worker/tell-form.ts';
 
 const SAVE_TIME_MS = 4_000;
 const POLL_TIME_MS = 10_000;
@@ -50,7 +51,21 @@ interface Serving {
  */
 export function serveStage(stage: Stage): void {
   const env = processEnv();
-  serve(registering(answerRequests(stage, env, waitUntil), env, waitUntil));
+  serve(registering(telling(answerRequests(stage, env, waitUntil), stage, env), env, waitUntil));
+}
+
+/** Tells the database the stage's schemas at the first request of this isolate that it has admitted. */
+function telling(answer: (request: Request) => Promise<Response>, stage: Stage, env: Env): typeof answer {
+  let isTold = false;
+  return async (request) => {
+    const response = await answer(request);
+    if (!isTold && response.status === 202) {
+      isTold = true;
+      const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
+      waitUntil(tellForms([stage], dataApiRpc(readPlatform(env)), log));
+    }
+    return response;
+  };
 }
 
 /**

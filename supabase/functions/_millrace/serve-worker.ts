@@ -17,6 +17,7 @@ import {
   workerSettings,
 } from './settings.ts';
 import type { Stage } from './stage/stage.ts';
+import { tellForms } from './worker/tell-form.ts';
 import { StageWork } from './worker/work-stages.ts';
 
 /** Settings of a process that works at stages. */
@@ -84,6 +85,7 @@ export async function serveWorker(stages: readonly Stage[], options: WorkerOptio
   const server = url || settings.PORT ? await listen(settings.PORT ?? DEFAULT_PORT, work, platform) : undefined;
   const stopListening = onSignals(work, settings.WORKER_GRACE_SECONDS, options.signal);
   log.info('a worker has started', { stages: stages.map(({ name }) => name), release, url });
+  void tellForms(stages, dataApiRpc(platform), log);
   try {
     await work.run();
   } finally {

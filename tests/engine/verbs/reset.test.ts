@@ -10,6 +10,7 @@ import {
   spawnParts,
   verb,
 } from '../../support/engine/operations.ts';
+import { signIn } from '../../support/engine/operators.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, diamond, jobEnd, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, resume, runStage, Worker, waiting } from '../../support/worker.ts';
@@ -395,4 +396,90 @@ test('a new run that takes a stage over goes on showing it, though the map it aw
   await engine.queue('other', [id as string]);
   expect(await flowAttempts(engine, id, 'early')).toEqual(['1 completed']);
   expect(await engine.statuses(id)).toEqual({ split: 'queued', join: 'pending', early: 'completed', other: 'queued' });
+});
+
+/** The schemas of stage `one` in the tests of edits: a result with a score, and a row with a label. */
+const form = {
+  result: { type: 'object', properties: { score: { type: 'integer', maximum: 9 } }, required: ['score'] },
+  row: { type: 'object', additionalProperties: false, properties: { label: { type: 'string', minLength: 2 } } },
+};
+
+/** `flow` of two stages, both done, with the first one's result {score: 1}; resolves to the row and a request to edit it. */
+async function withResult(engine: Engine) {
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.sql.query('select millrace_tell_form($1, $2, $3)', ['flow', 'one', JSON.stringify(form)]);
+  const [id] = await engine.queued('one');
+  const item = await (async (worker) => {
+    const taken = await worker.takeOne();
+    await worker.report(completed(taken, { score: 1 }));
+    return taken;
+  })(await Worker.of(engine, 'one'));
+  await runStage(engine, 'two');
+  const ada = await signIn(engine, 'ada', { payloads: true });
+  return { id, run: item.run, ada, request: { run: item.run, stage: 'one', attempt: item.attempt } };
+}
+
+test('an edited result takes the place of the former one, what comes of it starts over, and the journal has both', async ({
+  engine,
+}) => {
+  const { id, run, ada, request } = await withResult(engine);
+  const reason = 'the site has moved';
+  expect(await ada.act('edit', { ...request, result: { score: 7 }, reason })).toMatchObject({ status: 'running' });
+  expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+  expect(await shown(engine, id, 'one')).toMatchObject({ status: 'completed', result: { score: 7 } });
+  const [two] = await runStage(engine, 'two');
+  expect(two?.needs).toEqual({ one: { score: 7 } });
+  expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+  const { entries } = await ada.ask('journal', { run });
+  expect(entries).toMatchObject([
+    { verb: 'edit', by: 'ada', reason, outcome: { before: { value: { score: 1 } }, after: { value: { score: 7 } } } },
+  ]);
+});
+
+test('an edit writes the columns of the row that the stage reads, and the stage starts over', async ({ engine }) => {
+  const { id, ada, request } = await withResult(engine);
+  await ada.act('edit', { ...request, row: { label: 'new name' } });
+  expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
+  const [one] = await runStage(engine, 'one');
+  expect(one?.entity).toMatchObject({ label: 'new name' });
+});
+
+test('an edit that does not fit the schema, or that nobody may make, changes nothing and says what to correct', async ({
+  engine,
+}) => {
+  const { id, ada, request } = await withResult(engine);
+  const before = await engine.attempts(id);
+  const why = async (more: object) => (await ada.refused('edit', { ...request, ...more })).message;
+  expect(await why({ result: { score: 10 } })).toBe('result.score is 10, but must be at most 9');
+  expect(await why({ result: null })).toMatch(/^result is null, but must be of type object/);
+  expect(await why({ row: { label: 'x' } })).toBe('row.label is "x", but must have at least 2 characters');
+  expect(await why({ row: { id: 7 } })).toBe('row.id is not known; known here: label');
+  expect(await why({ row: {}, result: {} })).toBe('row stands beside result, but one is edited at a time');
+  expect(await why({})).toBe('result is missing, but must be given');
+  await engine.sql.query('update millrace.stages set form = null');
+  expect(await why({ row: { label: 'xyz' } })).toBe('row.label is not known; known here: nothing');
+  const blind = await signIn(engine, 'ben', {});
+  expect(await blind.refused('edit', { ...request, result: { score: 2 } })).toMatchObject({ code: '42501' });
+  expect(await engine.attempts(id)).toEqual(before);
+  await ada.act('edit', { ...request, result: { score: 2 } });
+  expect(JSON.stringify(await blind.ask('journal'))).not.toContain('score');
+  expect(JSON.stringify(await blind.ask('run', { run: request.run }))).not.toContain('score');
+});
+
+test('of two who edit at once the second is refused, and so is one whose run went on', async ({ engine }) => {
+  const { id, ada, request } = await withResult(engine);
+  const bob = await signIn(engine, 'bob', { payloads: true });
+  await ada.client.query('begin');
+  await ada.act('edit', { ...request, result: { score: 7 } });
+  const second = bob.refused('edit', { ...request, result: { score: 8 } });
+  await untilBlocked(engine, bob.client);
+  await ada.client.query('commit');
+  expect(await second).toMatchObject({ code: 'MR004', message: expect.stringContaining('has gone on since') });
+  const attempt = Number(await engine.value('select max(id) from millrace.attempts where state = $1', ['completed']));
+  await runStage(engine, 'two');
+  await verb(engine, 'reset', id, 'two');
+  expect(await bob.refused('edit', { ...request, attempt, last: attempt, result: { score: 8 } })).toMatchObject({
+    code: 'MR004',
+  });
+  expect(await shown(engine, id, 'one')).toMatchObject({ result: { score: 7 } });
 });

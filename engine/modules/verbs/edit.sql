@@ -1,0 +1,71 @@
+-- Editing: a person gives another result of a stage, or other values of the row, and the run goes
+-- on from there. Both are checked by the schemas that the stage's function has told.
+
+-- Keeps the schemas of a stage's code, {"result": …, "row": …}: of its result, and of what may be
+-- edited of the row. Functions tell them as they start.
+create function public.millrace_tell_form(p_pipeline text, p_stage text, p_form jsonb) returns jsonb
+as $$
+update millrace.stages s
+set form = p_form
+where s.id = (millrace.stage_named(p_pipeline, p_stage)).id and s.form is distinct from p_form;
+return '{}';
+$$;
+
+-- Reads the columns of a run's row that an object names; writes its values there where p_writes.
+create function millrace.row_part(
+  p_run millrace.runs, p_columns jsonb, p_writes boolean default false
+) returns jsonb
+as $$
+declare
+  v_row jsonb;
+  v_pipeline millrace.pipelines;
+
+select p.* into v_pipeline from millrace.pipelines p where p.id = p_run.pipeline_id;
+execute format(case
+  when p_writes then 'update %s e set %s from jsonb_populate_record(null::%1$s, $2) r '
+    'where e.%3$I = $1::%4$s returning null'
+  else 'select to_jsonb(o) from (select %2$s from %1$s e where e.%3$I = $1::%4$s) o' end,
+  v_pipeline.entity_table, (
+    select string_agg(format(case when p_writes then '%1$I = r.%1$I' else 'e.%I' end, c), ', ')
+    from jsonb_object_keys(p_columns) c), v_pipeline.entity_key, millrace.key_type(v_pipeline))
+into v_row
+using p_run.entity_id, p_columns;
+return v_row;
+$$;
+
+-- Gives a stage of a held run another result, or its row other values, and starts over what comes
+-- of it. Refused where the stage has another attempt than the one that was edited, or the run one
+-- behind the last that was seen. did: before and after.
+create function millrace.edit_one(
+  p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
+)
+as $$
+declare
+  v_part text := case when p_do ? 'row' then 'row' else 'result' end;
+  v_new jsonb := p_do -> v_part;
+  v_stage millrace.stages;
+  v_was millrace.attempts := millrace.newest_attempt(p_run.id, p_stage.stage_id);
+
+select s.* into v_stage from millrace.stages s where s.id = p_stage.stage_id;
+if v_was.id is distinct from (p_do -> 'attempt')::bigint or exists (
+    select from millrace.attempts a
+    where a.run_id = p_run.id and a.id > (p_do -> 'last')::bigint) then
+  raise exception 'run % has gone on since: the newest attempt of stage % is %', p_run.id,
+    v_stage.name, coalesce(v_was.id::text, 'none')
+    using errcode = 'MR004', hint = 'Look at the run again; nothing was changed.';
+end if;
+perform millrace.refuse(f, 'Correct it by the form that millrace_attempt() shows.', 'MR002')
+from coalesce(
+  case when p_do ?& '{row,result}' then 'row stands beside result, but one is edited at a time' end,
+  millrace.schema_fault(coalesce(v_stage.form -> v_part,
+    jsonb_build_object('additionalProperties', v_part = 'result')), v_new, v_part)) f
+where f is not null;
+did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millrace.payload_json(
+  case v_part when 'row' then millrace.row_part(p_run, v_new) else v_was.output end));
+perform millrace.row_part(p_run, v_new, true) where v_part = 'row';
+wake := (millrace.reset_one(p_run, p_stage)).wake;
+if v_part = 'result' then
+  perform millrace.hold_stage(p_run.id, v_stage.name, 'complete');
+  wake := wake || (millrace.end_stage(p_run, p_stage, p_do)).wake;
+end if;
+$$;
