@@ -11,8 +11,8 @@ import { postgresFiles } from '../../local/platform/postgres-files.ts';
 import { sampleOf } from './sample-of-tests.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
-/** The part of tests/engine that a landing runs: about half a minute. */
-const parts = 16;
+/** The part of tests/engine that a landing runs: about a quarter of a minute, and the start of its server. */
+const parts = 32;
 const [major = '', ...given] = process.argv.slice(2);
 const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
 if (major.includes('/')) process.exit(runInstalled(path.resolve(major), given));
