@@ -9,7 +9,7 @@ revoke all on schema millrace_watch from public;
 grant usage on schema millrace_watch to service_role;
 comment on schema millrace_watch is 'Views of Millrace for dashboards; drop it as you please.';
 
--- What doctor() finds, faults first.
+-- The findings of doctor(), faults first.
 create function millrace_watch.findings() returns table (
   what text,
   ok boolean,
@@ -22,7 +22,7 @@ $$;
 create view millrace_watch.findings with (security_invoker = true) as
 select * from millrace_watch.findings();
 comment on view millrace_watch.findings is
-  'What doctor() finds, faults first.';
+  'The findings of doctor(), faults first.';
 comment on column millrace_watch.findings.what is
   'What was looked at.';
 comment on column millrace_watch.findings.ok is
@@ -259,7 +259,7 @@ comment on column millrace_watch.slow.before_p95_ms is
 comment on column millrace_watch.slow.wait_p95_ms is
   '95th percentile of the wait for a worker, in milliseconds.';
 
--- What stages cost in the last 24 hours, beside the 24 hours before.
+-- The cost of stages in the last 24 hours, beside the 24 hours before.
 create function millrace_watch.dear() returns table (
   pipeline text,
   stage text,
@@ -292,7 +292,7 @@ $$;
 create view millrace_watch.dear with (security_invoker = true) as
 select * from millrace_watch.dear();
 comment on view millrace_watch.dear is
-  'What stages cost in the last 24 hours, beside the 24 hours before.';
+  'The cost of stages in the last 24 hours, beside the 24 hours before.';
 comment on column millrace_watch.dear.pipeline is
   'The pipeline.';
 comment on column millrace_watch.dear.stage is
