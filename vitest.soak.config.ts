@@ -14,7 +14,7 @@ const hunts = {
     'tests/foreign/**/*.test.ts',
     'tests/examples/{articles-pictures,embeddings,extract-text,pdf}.test.ts',
     'tests/faults/documents.test.ts',
-    'tests/soak/{batch-prices,embeddings}.test.ts',
+    'tests/soak/{batch-prices,embeddings,reconnects}.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
     'tests/engine/figures/figures-recount.test.ts',
