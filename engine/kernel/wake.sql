@@ -53,7 +53,9 @@ if v_at_workers is not null then
     jsonb_build_object('pipeline', p.name, 'stage', s.name), s.seen ->> 'url')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = any (v_at_workers) and s.seen ? 'url';
+  -- The address of a process that is gone for a week is forgotten.
+  where s.id = any (v_at_workers)
+    and (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days';
 end if;
 return v_wakes;
 $$;

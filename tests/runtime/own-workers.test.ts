@@ -187,6 +187,24 @@ test('a worker that answers 503 is named as a worker, not as a function', async 
   );
 });
 
+test('the address of a worker that was not there for a week gets no wake-up any more', async ({ engine }) => {
+  await engine.pipeline([stage]);
+  await engine.configureDoorbell();
+  await engine.value(attendAt('https://w.test'));
+  const wakes = () => engine.value(`select count(*)::int from net.http_request_queue where url like 'https://w.test%'`);
+  await engine.advance('6 days');
+  await engine.queued('work');
+  expect(await wakes()).toBe(1);
+  await answerWakes(engine, 202);
+  await engine.advance('2 days');
+  await engine.queued('work');
+  expect(await wakes()).toBe(0);
+  await engine.value(attendAt('https://w.test'));
+  await engine.advance('10 seconds');
+  await engine.queued('work');
+  expect(await wakes()).toBe(1);
+});
+
 test.for([
   [`'{}', null, null`, 'p_stages is object, but must be a list'],
   [`null`, 'p_stages is null, but must be a list'],

@@ -1,5 +1,6 @@
 -- Lists runs that used up their attempts or failed for good. Where can_retry is true:
--- select millrace.retry(run_id).
+-- select millrace.retry(run_id). Sorted by time it reads all dead of a pipeline; the newest alone:
+-- select public.millrace_runs('{"pipeline": …, "status": "failed"}').
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,

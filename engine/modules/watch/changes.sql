@@ -41,7 +41,8 @@ loop
 end loop;
 exception when others then
   -- A change must not fail for the sake of a message: clients poll.
-  raise warning 'progress is not sent: %', sqlerrm;
+  perform millrace.report('error', 'progress_not_sent',
+    format('Pages that watch rows learn of changes late: %s', sqlerrm));
 $$;
 
 -- Watches rows for a minute on a topic, the last 500 that its client has named.
