@@ -8,7 +8,7 @@ import { EndlessBudget } from '../../supabase/functions/_millrace/worker/own-hos
 import { projectFolder, runNode } from '../cli/run-command.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { refusedUrl } from '../support/http-server.ts';
-import { ended, secretKey, WorkerSite } from '../support/runtime/worker-process.ts';
+import { ended, runtimes, secretKey, WorkerSite } from '../support/runtime/worker-process.ts';
 import { until } from '../support/until.ts';
 
 const stage = { name: 'work', function: 'flow-work', host: 'worker', batch_size: 2, max_workers: 1 };
@@ -62,27 +62,24 @@ test('a second SIGTERM puts back the rows of handlers that still run', async ({ 
   expect(await statuses(engine)).toEqual(['queued', 'queued', 'queued']);
 });
 
-test.for(['node', 'deno'] as const)(
-  'kill -9 of a worker on %s loses nothing: the next works its rows',
-  async (by, { engine }) => {
-    const site = await siteOf(engine);
-    await engine.queued('work', 5);
-    const worker = await site.work(by);
-    await site.atGate(2);
-    worker.kill('SIGKILL');
-    expect(await ended(worker)).toBe('SIGKILL');
-    await site.atGate(0);
-    await engine.advance('61 seconds');
-    await engine.sweepAll();
-    await engine.advance('61 seconds');
-    site.open();
-    await site.work(by);
-    await allDone(engine);
-    expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'completed'`)).toBe(5);
-    // A process of one's own tells nothing of the limits of an isolate.
-    expect(await engine.value('select count(*)::int from millrace.row_costs')).toBe(0);
-  },
-);
+test.for(runtimes)('kill -9 of a worker on %s loses nothing: the next works its rows', async (by, { engine }) => {
+  const site = await siteOf(engine);
+  await engine.queued('work', 5);
+  const worker = await site.work(by);
+  await site.atGate(2);
+  worker.kill('SIGKILL');
+  expect(await ended(worker)).toBe('SIGKILL');
+  await site.atGate(0);
+  await engine.advance('61 seconds');
+  await engine.sweepAll();
+  await engine.advance('61 seconds');
+  site.open();
+  await site.work(by);
+  await allDone(engine);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'completed'`)).toBe(5);
+  // A process of one's own tells nothing of the limits of an isolate.
+  expect(await engine.value('select count(*)::int from millrace.row_costs')).toBe(0);
+});
 
 test('a process that is to end saves what it has finished for half a minute after the database last answered', () => {
   vi.useFakeTimers({ now: 0, toFake: ['Date'] });

@@ -15,6 +15,11 @@ import { bundledProgram } from './bundled-program.ts';
 const root = path.join(import.meta.dirname, '..', '..', '..');
 export const secretKey = 'sb_secret_worker_test';
 
+type Runtime = 'node' | 'deno' | 'bun';
+
+/** The runtimes on which workers are tested: Bun only where BUN_BINARY names its program, since a clean clone has none. */
+export const runtimes: Runtime[] = process.env.BUN_BINARY ? ['node', 'deno', 'bun'] : ['node', 'deno'];
+
 /** The functions of an engine's database over HTTP, and a gate at which handlers wait. */
 export class WorkerSite {
   /** The calls so far, with their answers. */
@@ -77,15 +82,14 @@ export class WorkerSite {
     for (const response of this.waiting.values()) response.end();
   }
 
-  /** Starts a worker by Node or Deno. */
-  async work(by: 'node' | 'deno' = 'node', env: Record<string, string> = {}): Promise<ChildProcess> {
+  /** Starts a worker by one of the runtimes. */
+  async work(by: Runtime = 'node', env: Record<string, string> = {}): Promise<ChildProcess> {
     const main = 'tests/support/runtime/work-main.ts';
+    if (by === 'node') return this.spawn(process.execPath, [await bundledProgram(main)], env);
+    if (by === 'bun') return this.spawn(process.env.BUN_BINARY ?? 'bun', [main], env);
     const config = path.join(root, 'supabase/functions/deno.json');
-    const [command, args] =
-      by === 'node'
-        ? [process.execPath, [await bundledProgram(main)]]
-        : [denoBinary(), ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', '--config', config, main]];
-    return this.spawn(command, args, env);
+    const deno = ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', '--config', config, main];
+    return this.spawn(denoBinary(), deno, env);
   }
 
   /** Starts a program with the environment of a worker. */
