@@ -23,7 +23,8 @@ declare
 
 return query
 with stage as materialized (
-  select m.stage_id, f.many, t.usd / nullif(t.ended, 0) as usd,
+  select m.stage_id, f.many,
+    coalesce(t.usd / nullif(t.ended, 0), (s.limits ->> 'expected_usd')::numeric) as usd,
     t.tokens / nullif(t.ended, 0) as tokens
   from millrace.limited_stages m
   join millrace.stages s on s.id = m.stage_id

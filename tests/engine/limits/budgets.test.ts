@@ -46,6 +46,23 @@ test('a stage of which nobody knows what it costs has one in flight, until it ha
   expect(await worker.take(100)).toHaveLength(18);
 });
 
+test('a stage that says what to expect fills its share of a budget at once, until its average is known', async ({
+  engine,
+}) => {
+  const limits = JSON.stringify({ spending: { per_seconds: 3600, usd: 1 } });
+  await engine.sql.query(`select millrace.define_limit('model', $1)`, [limits]);
+  await engine.pipeline([{ name: 'one', ...shared, limits: { shared: ['model'], expected_usd: 0.05 } }]);
+  await engine.queued('one', 60);
+  const worker = await Worker.of(engine, 'one');
+  const batch = await worker.take(50);
+  expect(batch).toHaveLength(20);
+  expect(await worker.claim(10)).toMatchObject({ status: 'empty' });
+  await worker.complete(batch.map((item) => cost(completed(item), 0.02)));
+  await sweep(engine);
+  // The average of 0.02 counts now: the 0.6 that are left pay for thirty.
+  expect(await worker.take(50)).toHaveLength(30);
+});
+
 test('a thousand that are ready to be called cannot overspend a budget', async ({ engine }) => {
   await budget(engine, { usd: 10 });
   await engine.queued('one', 1200);

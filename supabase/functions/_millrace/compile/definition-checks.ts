@@ -160,6 +160,12 @@ function checkShared(name: string, stage: StageDefinition): void {
       `stages.${name}.whenSpent is bypass, but limits.shared names no limit with a budget: name one, or leave it out.`,
     );
   }
+  const { expectedUsd } = (('limits' in stage ? stage.limits : undefined) as { expectedUsd?: number }) ?? {};
+  if (expectedUsd !== undefined && shared.length === 0) {
+    throw new Error(
+      `stages.${name}.limits.expectedUsd is ${expectedUsd}, but limits.shared names no limit with a budget: name one, or leave it out.`,
+    );
+  }
   const twice = shared.find((limit, position) => shared.indexOf(limit) < position);
   if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }

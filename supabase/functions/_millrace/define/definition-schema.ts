@@ -175,9 +175,14 @@ const limits = sized(
     concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
     backPressure: backPressures.optional(),
     shared: sharedNames.optional(),
+    /**
+     * US dollars that an attempt costs at the budgets of `shared`, until the stage's own average is known. Without it, such a stage
+     * has one attempt in flight until an attempt has named its cost: a batch of a provider would begin with one row.
+     */
+    expectedUsd: number(0.000001, 10_000).optional(),
   }),
   1,
-  5,
+  6,
   'an object with at least one limit',
   'Set maxInFlight, rate, concurrency, backPressure or shared, or leave limits out.',
 );
