@@ -52,7 +52,12 @@ as $$
 return array(
   select r
   from unnest(millrace.running_of(p_run_ids)) r
-  where (select a.state from millrace.newest_attempt(r, p_stage_id) a) = p_state);
+  where (
+    select a.state
+    from millrace.attempts a
+    where a.run_id = r and a.stage_id = p_stage_id and not a.superseded
+    order by a.number desc
+    limit 1) = p_state);
 $$;
 
 -- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run

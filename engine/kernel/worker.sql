@@ -15,6 +15,9 @@ as $$
 declare
   v_stage millrace.stages;
   v_worker millrace.workers;
+  v_release text := left(split_part(split_part(
+    current_setting('request.headers', true), '"x-millrace-release":"', 2), '"', 1), 100);
+  v_known jsonb;
 
 if p_worker is null or p_host is null or p_seq is null
   or p_limit is null or p_limit not between 0 and 1000 then
@@ -31,6 +34,7 @@ if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker
     hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
 end if;
 v_stage := millrace.stage_named(p_pipeline, p_stage);
+v_known := coalesce(v_stage.seen -> 'releases', '[]');
 select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
 if v_worker.id is null then
   -- Its arrival answers every wake-up so far, even when it is sent home.
@@ -46,7 +50,15 @@ if v_worker.id is null then
   insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
   values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
   returning * into v_worker;
-  perform millrace.note_release(v_stage);
+  -- Keeps since when a release works at a stage, of its 20 newest. Where somebody holds the stage's
+  -- row, the next worker that signs on keeps it.
+  update millrace.stages s
+  set seen = coalesce(s.seen, '{}') || jsonb_build_object('releases', jsonb_path_query_array(
+    jsonb_build_object('release', v_release, 'at', v_now) || v_known, '$[0 to 19]'))
+  where v_release <> '' and not v_known @> jsonb_build_array(
+      jsonb_build_object('release', v_release))
+    and s.id in (
+      select o.id from millrace.stages o where o.id = v_stage.id for update skip locked);
 end if;
 if v_worker.stage_id <> v_stage.id then
   raise exception 'MR006: worker % signed on for another stage', p_worker
@@ -54,23 +66,6 @@ if v_worker.stage_id <> v_stage.id then
 end if;
 return millrace.claim_next(
   millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
-$$;
-
--- Keeps since when a release works at a stage, of its 20 newest. Where somebody holds the stage's
--- row, the next worker that signs on keeps it.
-create function millrace.note_release(p_stage millrace.stages)
-as $$
-declare
-  v_release text := left(split_part(split_part(
-    current_setting('request.headers', true), '"x-millrace-release":"', 2), '"', 1), 100);
-  v_known jsonb := coalesce(p_stage.seen -> 'releases', '[]');
-
-update millrace.stages s
-set seen = coalesce(s.seen, '{}') || jsonb_build_object('releases', jsonb_path_query_array(
-  jsonb_build_object('release', v_release, 'at', v_now) || v_known, '$[0 to 19]'))
-where v_release <> '' and not v_known @> jsonb_build_array(jsonb_build_object('release', v_release))
-  and s.id in (
-    select o.id from millrace.stages o where o.id = p_stage.id for update skip locked);
 $$;
 
 -- Records the outcomes of a worker's attempts and claims the next p_limit. With p_goodbye it signs
