@@ -95,7 +95,8 @@ test('each variable that a page has somebody set is read by something', () => {
 
 test('queries of logs ask the one table that Supabase has, and say what has been tried', () => {
   const page = read('docs/dashboard.md');
-  const queries = [...page.matchAll(/^```text\n(.*?)^```/gms)].map(([, query = '']) => query);
+  const texts = [...page.matchAll(/^```text\n(.*?)^```/gms)].map(([, text = '']) => text);
+  const queries = texts.filter((text) => text.startsWith('-- '));
   expect(queries.length).toBeGreaterThan(2);
   for (const query of [...queries, read('pages/operate/dashboard.ts')]) {
     expect(query).toContain("from logs\nwhere source = 'function_logs'\n");
