@@ -141,7 +141,7 @@ test('a Realtime that refuses a message, or is gone, fails no change of a watche
   await engine.advance('1 second');
   await engine.rows('delete from public.items where id = $1', [id]);
   expect(await engine.rows('select from public.items')).toEqual([]);
-  // One line a minute, which doctor() names.
+  // A line a minute, which doctor() names.
   expect(await engine.value(`select detail from millrace.doctor() where what = 'no errors in the last hour'`)).toMatch(
     /progress_not_sent at .*: Pages that watch rows learn of changes late: function realtime\.send/,
   );
