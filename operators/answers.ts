@@ -261,6 +261,8 @@ export interface Bulk {
   preview: { runs: string; oldest?: string | null; newest?: string | null; cost_usd?: number };
   began_at?: string;
   ended_at?: string;
+  /** The run that was tried before the rest. */
+  tried?: number;
   done: number;
   passed_over: number;
   faults: number;

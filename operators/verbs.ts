@@ -105,6 +105,12 @@ export const verbs = {
     destroys: false,
     says: 'Counts the runs that a verb is for, and forecasts the cost; does nothing to any run.',
   },
+  try: {
+    about: 'bulk',
+    needs: ['bulk'],
+    destroys: false,
+    says: 'Does the verb of a previewed bulk to one of its runs, so that one sees what comes of it.',
+  },
   begin: { about: 'bulk', needs: ['bulk'], destroys: false, says: 'Begins a bulk that was previewed.' },
   continue: {
     about: 'bulk',

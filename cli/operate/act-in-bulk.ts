@@ -32,8 +32,9 @@ export async function actInBulk(
   }
   const why = asked.values.yes ? reason : await consent(asked, preview, reason);
   if (why === undefined) {
-    await asked.api.act({ verb: 'abort', bulk: preview.bulk, reason: 'not wanted after the preview' });
-    say(asked, preview, () => ['Nothing was done.']);
+    const reason = 'not wanted after the preview';
+    const { done } = await asked.api.act<Bulk>({ verb: 'abort', bulk: preview.bulk, reason });
+    say(asked, preview, () => [done > 0 ? 'Nothing more was done.' : 'Nothing was done.']);
     return 0;
   }
   await asked.api.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
@@ -72,7 +73,13 @@ async function consent(asked: Asked, preview: Bulk, given: string | undefined): 
   const closed = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)));
   const ask = (question: string) => Promise.race([terminal.question(question).catch(() => undefined), closed]);
   try {
-    const answer = await ask(`${preview.do.verb} ${many(preview.preview.runs, 'run')}? [y/N] `);
+    const question = `${preview.do.verb} ${many(preview.preview.runs, 'run')}, or 1 to try one first? [y/N] `;
+    let answer = await ask(question);
+    for (; answer?.trim() === '1'; answer = await ask(question)) {
+      const { tried, ...one } = await asked.api.act<Bulk>(defined({ verb: 'try', bulk: preview.bulk, reason: given }));
+      const look = tried ? `, npx millrace show ${tried} tells what came of it` : '';
+      process.stdout.write(`${progress({ ...one, preview: preview.preview })}${look}\n`);
+    }
     if (!/^y(es)?$/i.test(answer?.trim() ?? '')) return undefined;
     return given ?? ((await ask('Why? '))?.trim() || undefined);
   } finally {

@@ -86,6 +86,18 @@ function bulkTools(api: Api, act: (request: Record<string, unknown>) => Promise<
       },
     },
     {
+      name: 'try_bulk',
+      description: 'Does a previewed bulk to one of its runs, tried; look at that run before begin_bulk does the rest.',
+      shape: { bulk: id, reason },
+      destroys: destroys(runVerbs),
+      run: async (given) => {
+        if (!previewed.has(given.bulk)) {
+          throw new CommandError(`Bulk ${given.bulk} was not previewed here: preview_bulk comes first.`, 3);
+        }
+        return act({ verb: 'try', ...given });
+      },
+    },
+    {
       name: 'begin_bulk',
       description: 'Begins a bulk that preview_bulk has answered. Show the person the preview before.',
       shape: { bulk: id, reason },

@@ -35,6 +35,8 @@ create table millrace.bulks (
   -- that were locked, or that the database refused for now.
   cursor text,
   locked bigint[] not null default '{}',
+  -- The run that was tried before the rest.
+  tried bigint,
   slices int not null default 0,
   done int not null default 0,
   passed_over int not null default 0,

@@ -1,6 +1,6 @@
 // A verb over many runs: first how many, then its way, which goes on when the page is closed.
 
-import type { Bulk as Answer } from '../../operators/answers.ts';
+import type { Bulk as Answer, ListedRun } from '../../operators/answers.ts';
 import { count, forecast, many } from '../../operators/numbers.ts';
 import { verbs as table } from '../../operators/verbs.ts';
 import { Moment } from '../base/format.tsx';
@@ -11,7 +11,7 @@ import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import { ActButton, ActionButton, mayNotAct } from './actions.tsx';
-import { act } from './api.ts';
+import { act, read } from './api.ts';
 import { State } from './states.tsx';
 
 const verbs = ['retry', 'cancel', 'hurry'] as const;
@@ -88,10 +88,11 @@ export function Bulk({ of }: Route) {
             ) : null}
             .
           </p>
-          {found.state === 'previewed' && <p>Nothing is done yet.</p>}
+          {found.state === 'previewed' && !found.tried && <p>Nothing is done yet.</p>}
+          {found.tried && <Tried run={found.tried} />}
           {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
           <Progress of={found} />
-          {found.state !== 'previewed' && (
+          {(found.state !== 'previewed' || found.tried) && (
             <dl>
               <dt>Done</dt>
               <dd>{count(found.done)}</dd>
@@ -149,14 +150,47 @@ function Progress({ of: found }: { of: Answer }) {
   return <progress max={all} value={behind} aria-label={`${count(behind)} of ${many(all, 'run')}`} />;
 }
 
-function Steps({ found: { bulk, state, do: action, filter, preview } }: { found: Answer }) {
+/** The run that was tried first, and what has come of it up to now. */
+function Tried({ run }: { run: number }) {
+  const found = usePoll(`tried ${run}`, () => read<{ runs: ListedRun[] }>('runs', { runs: [run] }), 2000);
+  return (
+    <Fresh of={found.value}>
+      {({ runs: [one] }) => (
+        <p role="status">
+          Tried first: <a href={to('run', run)}>run {run}</a>
+          {one && (
+            <>
+              {' '}
+              <State is={one.status} />{' '}
+              {one.at?.map(({ stage, state, error }) => (
+                <span key={stage}>
+                  {stage} is {state} <Words text={error?.code} most={80} />{' '}
+                </span>
+              ))}
+            </>
+          )}
+        </p>
+      )}
+    </Fresh>
+  );
+}
+
+function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: { found: Answer }) {
   const none = preview.runs === '0' ? 'No run matches.' : undefined;
   const may = state === 'previewed' ? none : `It is ${state}.`;
   return (
     <div class="actions">
       <ActionButton
         action={{
-          label: 'Begin',
+          label: tried ? 'Try another' : 'Try one first',
+          what: 'The newest of them that is left goes alone. What comes of it shows here, and the rest waits until you begin it.',
+          request: { verb: 'try', bulk },
+          refused: mayNotAct() ?? may,
+        }}
+      />
+      <ActionButton
+        action={{
+          label: tried ? 'Do the rest' : 'Begin',
           title: `${action.verb[0]?.toUpperCase()}${action.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
           what: `What is chosen is worked off in slices of 500; what has gone on or matches no longer is passed over.`,
           request: { verb: 'begin', bulk },

@@ -654,6 +654,7 @@ test('with --act an assistant gives a reason, is named beside the operator, and 
   expect(tools.filter(({ annotations }) => annotations?.destructiveHint).map(({ name }) => name)).toEqual([
     'act_on_run',
     'act_on_stage',
+    'try_bulk',
     'begin_bulk',
     'bulk',
   ]);

@@ -906,6 +906,24 @@ test('a bulk whose count stops at 10,000 shows that it goes on', async () => {
   await page.getByRole('progressbar', { name: '1,500 of 10,000+ runs' }).waitFor();
 });
 
+test('a bulk is tried with one run, whose outcome stands beside the button for the rest', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed`);
+  await page.getByRole('button', { name: /^Retry all/ }).click();
+  await page.getByRole('button', { name: 'Try one first' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Try one first' }).click();
+  const outcome = page.getByRole('status').filter({ hasText: 'Tried first: run' });
+  await outcome.filter({ hasText: 'is queued' }).waitFor();
+  await page.getByRole('button', { name: 'Do the rest' }).waitFor();
+  await isOpenToAll(page, 'tried');
+  await page.getByRole('button', { name: 'Abort' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  expect(await operate.rows('select state, done from millrace.bulks where tried is not null')).toEqual([
+    { state: 'aborted', done: 1 },
+  ]);
+});
+
 test('an error is told with its hint, and with what the documents say of its code', async () => {
   const page = await operate.atMachine();
   const of = (code: string) =>

@@ -119,17 +119,24 @@ end if;
 if v_bulk.id is null then
   raise exception 'MR003: there is no bulk % that you see', p_request ->> 'bulk'
     using hint = 'Those that run are in millrace_overview().';
-elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
+elsif v_verb in ('begin', 'try') and v_bulk.state <> 'previewed'
   or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
   raise exception 'MR004: bulk % cannot be %: it is %', v_bulk.id,
-    case when v_verb = 'begin' then 'begun' else 'aborted' end, v_bulk.state
+    case v_verb when 'begin' then 'begun' when 'try' then 'tried' else 'aborted' end, v_bulk.state
     using hint = 'Help one that runs on by continue, or preview it anew.';
-elsif v_verb = 'begin' then
+elsif v_verb in ('begin', 'try') then
   update millrace.bulks b
   set state = 'running', subject = p_caller.subject, key = p_caller.key,
     began_at = v_now, reason = coalesce(p_request ->> 'reason', b.reason)
   where b.id = v_bulk.id
   returning b.* into v_bulk;
+  if v_verb = 'try' then
+    perform millrace.work_slice(v_bulk.id, 1);
+    update millrace.bulks b
+    set state = case b.state when 'running' then 'previewed' else b.state end
+    where b.id = v_bulk.id
+    returning b.* into v_bulk;
+  end if;
 elsif v_verb = 'abort' then
   v_bulk := millrace.end_bulk(v_bulk.id, 'aborted', p_request ->> 'reason');
 elsif v_verb = 'continue' then
@@ -150,10 +157,11 @@ where b.id = p_bulk_id
 returning b.*
 $$;
 
--- Works off the next slice of a bulk, unless another session does. Runs that are locked, or that
--- the database refuses for now, come with a later slice. Runs that no longer match under the locks,
--- cannot go on, or have gone on meanwhile, are passed over.
-create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+-- Works off the next slice of a bulk, or p_most runs, unless another session does. Runs that are
+-- locked, or that the database refuses for now, come with a later slice. Runs that no longer match
+-- under the locks, cannot go on, or have gone on meanwhile, are passed over.
+create function millrace.work_slice(p_bulk_id bigint, p_most int default null)
+returns millrace.bulks
 set lock_timeout = '200ms'
 as $$
 declare
@@ -171,9 +179,7 @@ declare
   v_faults jsonb[];
 
 select b.* into v_bulk
-from millrace.bulks b
-where b.id = p_bulk_id
-for no key update skip locked;
+from millrace.bulks b where b.id = p_bulk_id for no key update skip locked;
 if v_bulk.state is distinct from 'running' then
   return (select b from millrace.bulks b where b.id = p_bulk_id);
 end if;
@@ -188,7 +194,8 @@ end if;
 -- A verb that goes run by run takes longer than the Data API gives 500 of them.
 v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
   'cursor', v_bulk.cursor,
-  'limit', (select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
+  'limit', (select case when p_most is not null then p_most
+      when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
     from millrace.run_verbs r where r.verb = v_verb)));
 v_wanted := v_bulk.locked[:200] || v_found.run_ids;
 v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
@@ -240,7 +247,8 @@ perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
 where v_done <> '{}';
 update millrace.bulks b
 set cursor = coalesce(v_found.next, '0'), locked = b.locked[201:] || v_locked,
-  slices = b.slices + 1, done = b.done + cardinality(v_done),
+  slices = b.slices + 1, tried = coalesce(v_still[p_most], b.tried),
+  done = b.done + cardinality(v_done),
   faults = b.faults + cardinality(v_faults),
   faults_by_run = (b.faults_by_run || v_faults)[:100],
   passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_done)

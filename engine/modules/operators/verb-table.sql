@@ -40,6 +40,8 @@ from (
     ('test_channel', 'channel', '{channel}', false, null),
     -- Counts the runs that a verb is for, and forecasts the cost; does nothing to any run.
     ('preview', 'bulk', '{do,filter}', false, null),
+    -- Does the verb of a previewed bulk to one of its runs, so that one sees what comes of it.
+    ('try', 'bulk', '{bulk}', false, null),
     -- Begins a bulk that was previewed.
     ('begin', 'bulk', '{bulk}', false, null),
     -- Works off the next slice of a bulk and shows how far the bulk is.

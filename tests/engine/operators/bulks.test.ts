@@ -82,6 +82,29 @@ test('a preview counts what matches and does nothing; then slices do it to exact
   expect(new Set(lines.flatMap((line) => line.run_ids as string[])).size).toBe(600);
 });
 
+test('a bulk is tried with one run, which waits with the rest until somebody begins it, and is done once', async ({
+  engine,
+}) => {
+  await engine.pipeline(stages);
+  await deadLetters(engine, 3);
+  const operator = await signIn(engine, 'ann', {});
+  const { bulk } = await preview(operator, { verb: 'retry' });
+  const tried = await operator.act('try', { bulk, reason: 'is the site back?' });
+  expect(tried).toMatchObject({ state: 'previewed', done: 1, tried: expect.any(Number) });
+  expect(await statuses(engine)).toEqual({ failed: 2, running: 1 });
+  await engine.sql.query('select millrace.sweep()');
+  expect(await statuses(engine)).toEqual({ failed: 2, running: 1 });
+  expect(await operator.ask('runs', { runs: [tried.tried] })).toMatchObject({ runs: [{ status: 'running' }] });
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(completed(await worker.takeOne()));
+  await operator.act('begin', { bulk });
+  expect(await workOff(operator, bulk)).toMatchObject({ state: 'done', done: 3, passed_over: 0 });
+  expect(await tries(engine)).toEqual([{ number: 2, runs: 3 }]);
+  expect(await operator.refused('try', { bulk })).toMatchObject({
+    message: `bulk ${bulk} cannot be tried: it is done`,
+  });
+});
+
 test('what comes to match after the preview is none of it, nor what fails again', async ({ engine }) => {
   await engine.pipeline(stages);
   await deadLetters(engine, 3);
