@@ -238,6 +238,45 @@ test('a stage says so where no pipeline carries its batches', async ({ engine })
   ).toContain('model_batches');
 });
 
+test('a batch that never ended is deleted a month after its time, but not while a run of one of its rows goes on', async ({
+  engine,
+}) => {
+  const site = await begun(engine, { plan: () => ({ end: 'running' }) });
+  const expire = async () => {
+    await engine.sql.query(
+      await engine.value<string>(`select command from cron.job where jobname = 'model-batches-expire'`),
+    );
+    return engine.value('select count(*)::int from public.model_batches');
+  };
+  const cancel = (pipeline: string, but: number) =>
+    engine.sql.query(
+      `select millrace.cancel(o.id) from (
+         select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+         where p.name = $1 and r.status = 'running' order by r.id offset $2) o`,
+      [pipeline, but],
+    );
+  await cancel('flow', 1);
+  await engine.advance('40 days');
+  expect(await expire()).toBe(1);
+  await cancel('model_batches', 0);
+  expect(await expire()).toBe(1);
+  await cancel('flow', 0);
+  expect(await expire()).toBe(0);
+  expect(await engine.value('select count(*)::int from public.model_batch_lines')).toBe(0);
+  expect(site.provider.jobs.batches).toHaveLength(1);
+});
+
+test('a batch whose own run goes on stays, though no row waits for it', async ({ engine }) => {
+  await begun(engine, { plan: () => ({ end: 'running' }) });
+  await engine.sql.query(
+    `select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
+     where p.name = 'flow'`,
+  );
+  await engine.advance('40 days');
+  await engine.sql.query('select public.model_batch_expire()');
+  expect(await engine.value('select count(*)::int from public.model_batches')).toBe(1);
+});
+
 test('nobody but the project reads questions, or calls the functions of batches', async ({ engine }) => {
   await new BatchSite(engine).start();
   const open = await engine.rows(

@@ -402,6 +402,26 @@ join public.model_batch_lines l on l.id = split_part(i.value, '-', 2)::bigint
 join public.model_batches b on b.id = l.batch_id and b.key = split_part(i.value, '-', 1)
 $$;
 
+-- Deletes batches with their questions thirty days after they ended. A batch that never ended, as its
+-- own run failed or was cancelled, goes thirty days after its time, once no run needs it any more.
+create function public.model_batch_expire() returns void
+language sql security definer set search_path = ''
+as $$
+delete from public.model_batches b
+where b.ended_at < millrace.now() - interval '30 days'
+  or b.ended_at is null and b.ends_at < millrace.now() - interval '30 days'
+    and not exists (
+      select from millrace.runs r
+      where r.pipeline_id in (
+          select p.id from millrace.pipelines p
+          where p.entity_table = 'public.model_batches'::regclass)
+        and r.entity_id = b.id::text and r.status = 'running')
+    and not exists (
+      select from public.model_batch_lines l
+      join millrace.runs r on r.trace_id = l.trace_id::uuid
+      where l.batch_id = b.id and r.status = 'running')
+$$;
+
 do $$
 declare
   v_function text;
@@ -419,5 +439,4 @@ $$;
 
 select cron.schedule(
   'model-batches-expire', '37 3 * * *',
-  'delete from public.model_batches where ended_at < now() - interval ''30 days'' '
-  '/* pruned by millrace */');
+  'select public.model_batch_expire() /* pruned by millrace */');
