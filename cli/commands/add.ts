@@ -17,6 +17,7 @@ import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { functionOf } from '../sync/pipeline-functions.ts';
+import { batchChanges } from './add-batches.ts';
 import { findDefined, requireSound, withStages } from './add-to-definition.ts';
 import {
   type Added,
@@ -30,7 +31,7 @@ import {
 } from './stage-templates.ts';
 
 const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--needs A,B] [--when CONDITION]
-                 [--external | --model | --manual] [--dry-run]
+                 [--external | --model [--batch] | --manual] [--dry-run]
   Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
   with its handler, its pinned deno.json, its section of the configuration and a test that passes.
   --table T         the table whose rows go through it, of public where no schema is named (default: public.PIPELINE)
@@ -40,6 +41,7 @@ const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--need
                     '$.needs.triage.urgent == true'
   --external        the stages' work is done by a service that calls back
   --model           the stages ask a language model
+  --batch           with --model: at half the price, for rows that can wait a day; once a project also what carries batches
   --manual          the stages wait for a person's decision, and have no function`;
 
 export const add = defineCommand({
@@ -51,6 +53,7 @@ export const add = defineCommand({
     key: { type: 'string' },
     external: { type: 'boolean', default: false },
     model: { type: 'boolean', default: false },
+    batch: { type: 'boolean', default: false },
     manual: { type: 'boolean', default: false },
     needs: { type: 'string' },
     when: { type: 'string' },
@@ -60,13 +63,16 @@ export const add = defineCommand({
     if (!pipeline || stages.length === 0) throw new CommandError(`Name a pipeline and its stages.\n\n${usage}`, 2);
     const [work = 'own', other] = (['external', 'model', 'manual'] as const).filter((kind) => values[kind]);
     if (other) throw new CommandError(`Say --${work} or --${other}, not both.`, 2);
+    if (values.batch && work !== 'model')
+      throw new CommandError('Say --batch with --model: only a model has batch prices.', 2);
     const project = findProject(values.workdir);
-    const { key, when } = values;
+    const { key, when, batch } = values;
     const table = values.table && !values.table.includes('.') ? `public.${values.table}` : values.table;
     const changes = await addChanges(project, {
       pipeline,
       stages,
       work,
+      batch,
       table,
       key,
       when,
@@ -116,10 +122,13 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
     );
   }
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
+  const batches = added.batch ? await batchChanges(project) : { changes: [], functions: [] };
+  const sections = withFunctionSections(project.config, config, [...functions, ...batches.functions]);
   return [
+    ...batches.changes,
     defined ? await withStages(project, defined, added) : { file, text: definitionText(added), from: null },
     ...added.stages.flatMap((stage) => stageChanges(added, stage, file, exported)),
-    { file: project.config, text: withFunctionSections(project.config, config, functions), from: config },
+    { file: project.config, text: sections, from: config },
   ];
 }
 

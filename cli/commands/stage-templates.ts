@@ -16,6 +16,8 @@ export interface Added {
   when?: string;
   /** How the stages work: by their own code, at a service that calls back, by a model, or by a person's decision. */
   work: 'own' | 'external' | 'model' | 'manual';
+  /** Whether the model is asked at its batch price. */
+  batch?: boolean;
 }
 
 /** A stage whose files are written. */
@@ -37,7 +39,7 @@ const taken = new Set(
     'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +
     'for function if implements import in instanceof interface let new null package private protected public return static super ' +
     'switch this throw true try typeof var void while with yield ' +
-    'askModel definePipeline finishAnswer input jobService model modelSettings output prompt quoteResult service waiting z'
+    'askModel atBatchPrice cheap definePipeline finishAnswer input jobService model modelSettings output prompt quoteResult service waiting z'
   ).split(' '),
 );
 
@@ -77,7 +79,7 @@ ${lines.join('\n')}
 export const needsOf = ({ needs }: Added, last: string | undefined) => needs ?? (last === undefined ? [] : [last]);
 
 /** A new stage's options in the definition. */
-export function stageOptions({ pipeline, work, when }: Added, stage: string, needs: string[]): StageInput {
+export function stageOptions({ pipeline, work, when, batch }: Added, stage: string, needs: string[]): StageInput {
   const graph = { ...(needs.length > 0 && { needs }), ...(when !== undefined && { when }) };
   if (work === 'manual') return { kind: 'manual', ...graph, decision: { schema: verdict } };
   const worked = { function: functionOf(pipeline, stage), ...graph };
@@ -86,7 +88,9 @@ export function stageOptions({ pipeline, work, when }: Added, stage: string, nee
   }
   // A model takes seconds, in which the stage has so many rows in work.
   const waits = work === 'model' && { concurrency: 50, leaseSeconds: 60, timeoutSeconds: 50 };
-  return { kind: 'function', ...worked, ...waits };
+  // Rows of a batch wait for its own pipeline, which asks the provider.
+  const completion = batch && { completion: { callback: true, pollSeconds: null, deadlineSeconds: 200_000 } };
+  return { kind: 'function', ...worked, ...waits, ...completion };
 }
 
 /** The least that a person can decide. */
@@ -117,10 +121,10 @@ serveStage(${camel(stage)}Stage);
 `;
 
 /** The handler, which does the least that can be tested. */
-export function handlerText({ exported, stage, definition, work }: Given): string {
+export function handlerText({ exported, stage, definition, work, batch = false }: Given): string {
   const values = { pipeline: freeName(exported), stage: camel(stage), imported: importing(exported, definition) };
   if (work === 'external') return externalText(values, stage);
-  return work === 'model' ? modelText(values, stage) : ownText(values, stage);
+  return work === 'model' ? modelText(values, stage, batch) : ownText(values, stage);
 }
 
 type Names = Record<'pipeline' | 'stage' | 'imported', string>;
@@ -145,14 +149,20 @@ export function ${stage}Row(
 export const ${stage}Stage = defineStage({ pipeline: ${pipeline}, stage: '${name}', input, output, handler: ${stage}Row });
 `;
 
-const modelText = ({ pipeline, stage, imported }: Names, name: string) => `import { z } from 'zod';
-import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
+const batchImport = `import { atBatchPrice } from '../_millrace/batches/batch-price.ts';\n`;
+const settingsImport = `import { modelSettings } from '../_millrace/model/model-settings.ts';\n`;
+const batchModel = `/** Answers within a day at half the price; what no batch answers is asked directly, at the full price. */
+const cheap = atBatchPrice(model, { within: '24h', fallback: 'direct' });
+
+`;
+
+const modelText = ({ pipeline, stage, imported }: Names, name: string, batch: boolean) => `import { z } from 'zod';
+${batch ? batchImport : ''}import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
-import { modelSettings } from '../_millrace/model/model-settings.ts';
-import { quoteResult } from '../_millrace/model/prompt.ts';
+${batch ? '' : settingsImport}import { quoteResult } from '../_millrace/model/prompt.ts';
 ${imported}
 
-/** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
+${batch ? batchModel : ''}/** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
 const input = z.object({ entity: z.looseObject({}) });
 const output = z.object({ summary: z.string() });
 
@@ -161,7 +171,7 @@ const prompt = { label: '${name}-1', instructions: 'Sum the row up in one senten
 
 /** Asks the model at LLM_URL. */
 export function ${stage}Row({ entity }: z.output<typeof input>, context: HandlerContext) {
-  return askModel({ name: '${name}', schema: output, prompt, input: quoteResult('row', entity) }, context);
+  return askModel({ name: '${name}', schema: output, prompt, input: quoteResult('row', entity)${batch ? ', model: cheap' : ''} }, context);
 }
 
 export const ${stage}Stage = defineStage({
@@ -170,9 +180,9 @@ export const ${stage}Stage = defineStage({
   input,
   output,
   handler: ${stage}Row,
-  services: [model],
-  finish: finishAnswer(output),
-  settings: [modelSettings],
+  services: [${batch ? 'cheap' : 'model'}],
+  finish: finishAnswer(output${batch ? ', cheap' : ''}),
+  settings: [${batch ? 'cheap.settings' : 'modelSettings'}],
 });
 `;
 

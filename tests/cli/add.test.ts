@@ -1,5 +1,5 @@
 // Pipelines and stages that `millrace add` writes, into whatever is there.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -178,6 +178,61 @@ test('a stage that asks a model has what it imports mapped, and its person is to
     `tickets-judge imports openai, which its deno.json does not map: add "openai":"${openai}","openai/":"${below}" to imports.`,
   );
   expect(stderr).not.toContain('tickets-sum-up imports');
+});
+
+test('the first stage at batch prices brings what carries batches, and the second nothing but itself', async () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  expect((await here('init', ...at)).status).toBe(0);
+  const before = filesOf(place);
+  expect((await here('add', 'tickets', 'triage', '--batch', ...at)).stderr).toContain('Say --batch with --model');
+  write(place, 'supabase/functions/model-batches-begin/index.ts', '');
+  expect((await here('add', 'tickets', 'triage', '--model', '--batch', ...at)).stderr).toContain(
+    'supabase/functions/model-batches-begin is there, but no definition has pipeline model_batches',
+  );
+  fs.rmSync(path.join(place, 'supabase/functions/model-batches-begin'), { recursive: true });
+  expect(filesOf(place)).toEqual(before);
+
+  expect(await here('add', 'tickets', 'triage', '--model', '--batch', ...at)).toMatchObject({ status: 0, stderr: '' });
+  const first = filesOf(place);
+  const added = (files: object, others: object) =>
+    Object.keys(files)
+      .filter((name) => !(name in others))
+      .map((name) => name.replace(/\d{14}/, 'STAMP'))
+      .sort();
+  const ofStage = (stage: string) => [
+    ...['deno.json', 'handler.ts', 'index.ts'].map((file) => `supabase/functions/tickets-${stage}/${file}`),
+    `tests/tickets-${stage}.test.ts`,
+  ];
+  expect(added(first, before)).toEqual(
+    [
+      'supabase/functions/_pipelines/model-batches.ts',
+      'supabase/functions/_pipelines/tickets.ts',
+      ...['begin', 'distribute'].flatMap((stage) =>
+        ['deno.json', 'index.ts'].map((file) => `supabase/functions/model-batches-${stage}/${file}`),
+      ),
+      'supabase/migrations/STAMP_model_batches.sql',
+      ...ofStage('triage'),
+    ].sort(),
+  );
+  expect(first['supabase/config.toml']).toContain('[functions.model-batches-distribute]');
+
+  // As the person is told to: the definition of model_batches imports what the model's client needs.
+  const modules = path.join(import.meta.dirname, '../../node_modules');
+  fs.symlinkSync(modules, path.join(place, 'node_modules'));
+  expect(await here('add', 'tickets', 'reply', '--model', '--batch', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(added(filesOf(place), first)).toEqual(ofStage('reply'));
+  expect(await here('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(Object.keys(filesOf(place)).join()).toContain('_pipeline_model_batches.sql');
+
+  const compilerOptions = {
+    ...{ strict: true, noUnusedLocals: true, noEmit: true, skipLibCheck: true, allowImportingTsExtensions: true },
+    ...{ module: 'esnext', moduleResolution: 'bundler', target: 'es2023', lib: ['es2024', 'dom', 'dom.iterable'] },
+  };
+  const include = ['supabase/functions/model-batches-*/*.ts', 'supabase/functions/tickets-*/*.ts', 'tests/*.ts'];
+  write(place, 'tsconfig.json', JSON.stringify({ compilerOptions, include }));
+  const { stdout } = spawnSync(path.join(modules, '.bin/tsc'), ['--project', place], { encoding: 'utf8' });
+  expect(stdout.split('\n').filter((line) => !line.includes('supabase/functions/_millrace/') && line)).toEqual([]);
 });
 
 test('whatever add takes as a name, its files can carry, and it takes no table or key that sync refuses', async () => {
