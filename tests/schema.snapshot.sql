@@ -1833,6 +1833,7 @@ table public.memo_chunks with (fillfactor=50) row level security
   column embedding real[] not null
   column is_current boolean not null default false
   column memo_id uuid not null
+  column model text not null
   column text text not null
   constraint memo_chunks_embedding_length CHECK ((cardinality(embedding) = 1536))
   constraint memo_chunks_memo_fkey FOREIGN KEY (memo_id) REFERENCES memos(id) ON DELETE CASCADE

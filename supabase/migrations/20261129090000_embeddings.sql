@@ -46,6 +46,7 @@ for each row execute function public.memo_is_due();
 create table public.memo_chunks (
   memo_id uuid not null constraint memo_chunks_memo_fkey references public.memos on delete cascade,
   digest text not null,
+  model text not null,
   text text not null,
   is_current boolean not null default false,
   constraint memo_chunks_pkey primary key (memo_id, digest)
@@ -55,6 +56,8 @@ comment on table public.memo_chunks is
   'The pieces of memos with their vectors. Text and vector are inserted and deleted together, and '
   'never updated.';
 comment on column public.memo_chunks.digest is 'A hash of the model and the text.';
+comment on column public.memo_chunks.model is
+  'The model that made the vector: a search compares the vectors of one model alone.';
 comment on column public.memo_chunks.is_current is
   'Whether it is among the chunks of the memo''s last completed run.';
 
@@ -75,7 +78,8 @@ begin
     alter table public.memo_chunks add column embedding extensions.vector(1536) not null;
     create index memo_chunks_by_embedding on public.memo_chunks
       using hnsw (embedding extensions.vector_cosine_ops);
-    create function public.search_memos(p_embedding extensions.vector, p_limit int default 10)
+    create function public.search_memos(
+      p_embedding extensions.vector, p_model text, p_limit int default 10)
     returns table (memo_id uuid, chunk text, similarity real)
     language plpgsql stable
     set search_path = pg_catalog, pg_temp
@@ -93,7 +97,8 @@ begin
           select p.memo_id, p.text, p.embedding operator(extensions.<=>) p_embedding as distance
           from public.memos m
           join public.memo_chunks p
-            on p.memo_id = m.id and p.is_current and strpos(m.body, p.text) > 0
+            on p.memo_id = m.id and p.is_current and p.model = p_model
+              and strpos(m.body, p.text) > 0
         )
         select s.memo_id, s.text, (1 - s.distance)::real
         from seen s
@@ -104,7 +109,7 @@ begin
         select p.memo_id, p.text, (1 - (p.embedding operator(extensions.<=>) p_embedding))::real
         from public.memo_chunks p
         join public.memos m on m.id = p.memo_id and strpos(m.body, p.text) > 0
-        where p.is_current
+        where p.is_current and p.model = p_model
         order by p.embedding operator(extensions.<=>) p_embedding
         limit least(p_limit, 100);
       end if;
@@ -113,7 +118,8 @@ begin
   else
     alter table public.memo_chunks add column embedding real[] not null
       constraint memo_chunks_embedding_length check (cardinality(embedding) = 1536);
-    create function public.search_memos(p_embedding real[], p_limit int default 10)
+    create function public.search_memos(
+      p_embedding real[], p_model text, p_limit int default 10)
     returns table (memo_id uuid, chunk text, similarity real)
     language sql stable
     set search_path = pg_catalog, pg_temp
@@ -124,7 +130,7 @@ begin
       cross join lateral (
         select (sum(v.a * v.b) / sqrt(sum(v.a ^ 2) * sum(v.b ^ 2)))::real as similarity
         from unnest(p.embedding, p_embedding) v(a, b)) s
-      where p.is_current
+      where p.is_current and p.model = p_model
       order by s.similarity desc
       limit least(p_limit, 100)
     $search$;
@@ -132,8 +138,8 @@ begin
 end
 $$;
 comment on function public.search_memos is
-  'The chunks nearest to a vector, among the memos that the caller sees. similarity: 1 for the '
-  'same direction. p_limit: at most 100.';
+  'The chunks nearest to a vector of p_model, among the memos that the caller sees. similarity: 1 '
+  'for the same direction. p_limit: at most 100.';
 comment on column public.memo_chunks.embedding is 'The vector of the text, by the model.';
 
 -- Returns those of the chunks [{memo_id, digest}] that have no row, as one value: the Data API cuts
@@ -151,8 +157,8 @@ $$;
 comment on function public.lacking_chunks(jsonb) is
   'Which of these chunks have no row yet: [{memo_id, digest}].';
 
--- Inserts chunks [{memo_id, revision, digest, text, embedding}] of memos that are still at that
--- revision, and returns the ids of these memos. A worker that lost its lease writes nothing so.
+-- Inserts chunks [{memo_id, revision, digest, model, text, embedding}] of memos that are still at
+-- that revision, and returns the ids of these memos. A worker that lost its lease writes nothing so.
 create function public.keep_chunks(p_items jsonb) returns jsonb
 language sql
 set search_path = pg_catalog, pg_temp
@@ -167,8 +173,8 @@ as $$
     -- A change of the body waits until the chunks stand. A memo that is being changed is skipped.
     for share skip locked
   ), kept as (
-    insert into public.memo_chunks (memo_id, digest, text, embedding)
-    select p.memo_id, p.digest, p.text, p.embedding
+    insert into public.memo_chunks (memo_id, digest, model, text, embedding)
+    select p.memo_id, p.digest, p.model, p.text, p.embedding
     from jsonb_populate_recordset(null::public.memo_chunks, p_items) p
     join unchanged u on u.id = p.memo_id
     order by p.memo_id, p.digest

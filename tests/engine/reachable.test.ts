@@ -21,7 +21,7 @@ const functions: Record<string, string> = {
     'policies on documents call it: says the organisation in the caller’s own token',
   'authenticated public.too_long(text,bigint,bigint)':
     'check constraints of articles call it: raises the refusal, and reads nothing',
-  'authenticated public.search_memos(real[],integer)': 'finds memos near a vector; with the rights of its caller',
+  'authenticated public.search_memos(real[],text,integer)': 'finds memos near a vector; with the rights of its caller',
   'authenticated public.is_curator()': 'policies on articles call it: reads the caller’s own token',
   'authenticated public.track_publication_edit(uuid,uuid,jsonb,jsonb,text)':
     'saves a curator’s edit of a published article; with the rights of its caller',

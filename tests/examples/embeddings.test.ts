@@ -20,13 +20,16 @@ async function vectorOf(engine: Engine, text: string): Promise<string> {
 }
 
 /** The memos that an account finds by a text, nearest first. Without an account the service's key asks, which finds all. */
-async function found(engine: Engine, text: string, account?: string): Promise<string[]> {
+async function found(engine: Engine, text: string, account?: string, model = 'test-model'): Promise<string[]> {
   const claims = { app_metadata: { account_id: account } };
   const session = await engine.database.connect(account ? 'authenticated' : 'service_role', claims);
   // As in a large table, which pgvector reads by the index of vectors, and of it a small part.
   await session.query('set hnsw.max_scan_tuples = 1; set enable_sort = off');
   const vector = await vectorOf(engine, text);
-  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1)', [vector]);
+  const { rows } = await session.query('select memo_id, chunk, similarity from public.search_memos($1, $2)', [
+    vector,
+    model,
+  ]);
   engine.database.giveBack(session);
   return rows.filter(({ similarity }) => similarity > 0.5).map(({ memo_id }) => memo_id);
 }
@@ -55,7 +58,7 @@ test.for([1, 1_001])(
       const ids = await engine.rows<{ id: string }>('select id from public.memos where account_id = $1', [account]);
       for (const [at, text] of texts.entries()) {
         await engine.sql.query(
-          `insert into public.memo_chunks (memo_id, digest, text, is_current, embedding) values ($1, '', 'locks', true, $2)`,
+          `insert into public.memo_chunks (memo_id, digest, model, text, is_current, embedding) values ($1, '', 'test-model', 'locks', true, $2)`,
           [ids[at]?.id, await vectorOf(engine, text)],
         );
       }
@@ -116,6 +119,22 @@ test('an edit buys the chunks that it changed, and one that is taken back none',
   await site.untilDone();
   expect(site.provider.texts).toBe(4);
   expect(await site.faults()).toEqual([]);
+});
+
+test('a search compares the vectors of one model alone, while another buys them anew', async ({ engine }) => {
+  const site = await new MemoSite(engine).start();
+  const [first, second] = [
+    await site.add(paragraph('canal locks'), red),
+    await site.add(paragraph('canal boats'), red),
+  ];
+  await site.untilDone();
+  site.env.LLM_EMBEDDING_MODEL = 'later-model';
+  await engine.sql.query('update public.memos set revision = revision + 1, embed_at = millrace.now() where id = $1', [
+    first,
+  ]);
+  await site.untilDone();
+  expect(await found(engine, 'canal boats', red)).toEqual([second]);
+  expect(await found(engine, 'canal locks', red, 'later-model')).toEqual([first]);
 });
 
 test('what is no longer in a memo is found no more from the moment of the change', async ({ engine }) => {

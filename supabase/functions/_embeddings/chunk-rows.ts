@@ -8,6 +8,7 @@ export interface Chunk {
   revision: number;
   /** A hash of the model and the text. */
   digest: string;
+  model: string;
   text: string;
 }
 

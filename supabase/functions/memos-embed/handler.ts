@@ -63,7 +63,7 @@ function requestsOf(chunks: Chunk[]): Chunk[][] {
 }
 
 function chunksOf({ id, revision, body }: Row['input']['entity'], model: string): Chunk[] {
-  return splitBody(body).map((text) => ({ memo_id: id, revision, digest: digestOf(model, text), text }));
+  return splitBody(body).map((text) => ({ memo_id: id, revision, digest: digestOf(model, text), model, text }));
 }
 
 const digestOf = (model: string, text: string) =>
