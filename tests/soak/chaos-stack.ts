@@ -14,6 +14,7 @@ import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
 import { functionsFolder } from '../support/stack/functions-folder.ts';
 import { type Caller, ProjectStack } from '../support/stack/project-stack.ts';
 import { DataApi } from './data-api.ts';
+import { OwnWorker } from './own-worker.ts';
 import { defineParcels, parcelFunctions } from './parcels.ts';
 import { ChaosServices } from './services.ts';
 import { SmallDisk } from './small-disk.ts';
@@ -32,6 +33,7 @@ interface Parts {
   services: ChaosServices;
   dataApi: DataApi;
   toll: Toll;
+  worker: OwnWorker;
   samples: Sites;
   /** A site of short pages. */
   site: TestSite;
@@ -66,7 +68,14 @@ export class ChaosStack extends ProjectStack {
     const chaos = new ChaosStack(await ProjectStack.launch({ env, port, limits, functionsDir: folder.path }));
     chaos.#removeFolder = folder.remove;
     dataApi.target = chaos.stack.apiUrl;
-    chaos.#parts = { services, dataApi, toll, samples, site, disk: await chaos.#moveToSmallDisk() };
+    const disk = await chaos.#moveToSmallDisk();
+    const { secretKey } = chaos.stack;
+    const worker = new OwnWorker({
+      SUPABASE_URL: dataApi.url,
+      SUPABASE_SECRET_KEY: secretKey,
+      TOLL_URL: toll.url,
+    });
+    chaos.#parts = { services, dataApi, toll, worker, samples, site, disk };
     chaos.#admin = new pg.Pool({ connectionString: chaos.stack.superDbUrl, max: 2 });
     chaos.#admin.on('error', () => {});
     await chaos.takeClock();
@@ -78,7 +87,8 @@ export class ChaosStack extends ProjectStack {
   }
 
   override async stop(): Promise<void> {
-    const { services, dataApi, toll, samples, site, disk } = this.parts;
+    const { services, dataApi, toll, worker, samples, site, disk } = this.parts;
+    await worker.stop();
     await this.#admin?.end();
     await super.stop();
     if (disk instanceof SmallDisk) disk.unmount();

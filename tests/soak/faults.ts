@@ -15,6 +15,8 @@ type Strike = (campaign: Campaign, choices: Choices) => Promise<Undo | undefined
 const strikes: Record<FaultKind, Strike> = {
   'function killed': killFunction,
   'zombie past its lease': stopFunction,
+  'worker killed': async ({ chaos }) => void (await chaos.parts.worker.end('SIGKILL')),
+  'worker told to end': async ({ chaos }) => void (await chaos.parts.worker.end('SIGTERM')),
   'Postgres killed': killPostgres,
   'statement timeouts of 15 ms': shortenTimeouts,
   'PostgREST killed': async ({ chaos }) => void (await chaos.stack.postgrest.restart()),

@@ -30,14 +30,7 @@ const tables = `
     where l.parcel = p_parent and l.number in (select (i ->> 'key')::int from jsonb_array_elements(p_items) i)
   $$`;
 
-const functionNames = [
-  'parcels-weigh',
-  'parcels-carry',
-  'parcels-insure',
-  'parcels-unpack',
-  'parcels-sign',
-  'labels-print',
-];
+const functionNames = ['parcels-weigh', 'parcels-carry', 'parcels-insure', 'parcels-unpack', 'labels-print'];
 
 /** By name, the modules of the functions that work on parcels. */
 export const parcelFunctions = Object.fromEntries(

@@ -50,6 +50,8 @@ export const operations = {
 export const faults = {
   'function killed': 4,
   'zombie past its lease': 3,
+  'worker killed': 3,
+  'worker told to end': 2,
   'Postgres killed': 2,
   'PostgREST killed': 2,
   'statement timeouts of 15 ms': 3,

@@ -1,4 +1,5 @@
-import { servePaidWork } from './paid-work.ts';
+import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
+import { paidBatch } from './paid-work.ts';
 import { labels } from './parcel-pipelines.ts';
 
-servePaidWork(labels, 'print');
+serveStage(paidBatch(labels, 'print', 25));

@@ -1,5 +1,5 @@
 // Pipelines of the soak's own: hundreds of rows at once through quick handlers, past a gate, under limits of all kinds, with
-// children. The work that each stage does is paid for (toll.ts) and booked (parcels.ts), so that both can be counted.
+// children, a stage on a worker of its own and one that takes many rows in a call. The work that each stage does is paid for (toll.ts) and booked (parcels.ts), so that both can be counted.
 import { definePipeline, defineSharedLimits } from '../../../supabase/functions/_millrace/mod.ts';
 
 const work = {
@@ -68,7 +68,7 @@ function parcelPipeline(changed: boolean) {
         child: { pipeline: 'labels', insert: 'public.insert_labels' },
       },
       ...(changed && { insure: { ...work, function: 'parcels-insure', needs: ['carry'] } }),
-      sign: { ...work, function: 'parcels-sign', needs: changed ? ['unpack', 'insure'] : ['unpack'] },
+      sign: { ...work, host: 'worker', function: 'parcels-sign', needs: changed ? ['unpack', 'insure'] : ['unpack'] },
     },
   });
 }

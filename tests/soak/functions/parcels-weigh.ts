@@ -1,4 +1,5 @@
-import { servePaidWork } from './paid-work.ts';
+import { serveStage } from '../../../supabase/functions/_millrace/mod.ts';
+import { paidWork } from './paid-work.ts';
 import { parcels } from './parcel-pipelines.ts';
 
-servePaidWork(parcels, 'weigh');
+serveStage(paidWork(parcels, 'weigh'));

@@ -1,4 +1,0 @@
-import { servePaidWork } from './paid-work.ts';
-import { parcels } from './parcel-pipelines.ts';
-
-servePaidWork(parcels, 'sign');
