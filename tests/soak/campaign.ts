@@ -41,7 +41,7 @@ const understood = [
 ];
 /** Errors that bear no code: Node's own, those of a fetch, and those of the gateway and of Storage while the database is away. */
 const understoodWords =
-  /terminated|fetch failed|aborted|timeout|ECONN|not reachable|socket hang up|Connection|upstream|starting up|shutting down|too many clients|slots are reserved|No space left|statement timeout|schema cache/i;
+  /terminated|fetch failed|aborted|timeout|ECONN|not reachable|socket hang up|Connection|upstream|starting up|shutting down|recovery mode|too many clients|slots are reserved|No space left|statement timeout|schema cache/i;
 
 export class Campaign {
   readonly chaos: ChaosStack;

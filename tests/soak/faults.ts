@@ -217,7 +217,7 @@ async function wakeTwice({ chaos }: Campaign, choices: Choices): Promise<undefin
   const stages = await chaos.asAdmin<{ function: string; pipeline: string; stage: string }>(
     `select s.function_name as function, p.name as pipeline, s.name as stage from millrace.stages s
      join millrace.pipelines p on p.id = s.pipeline_id
-     where exists (select from millrace.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null
+     where exists (select from millrace.attempts a where a.stage_id = s.id and a.state in ('queued', 'started')) and s.function_name is not null and s.host is null
      order by s.id`,
   );
   const woken = choices.oneOf(stages);
