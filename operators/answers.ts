@@ -225,12 +225,24 @@ export interface DefinedPipeline {
   retention_days: number;
   /** Days after which finished runs lose results and log lines; null for with the run. */
   outputs_days: number | null;
+  /** The column by which the sweep starts its runs. */
+  due_column?: string | null;
+}
+
+/** A job of pg_cron, with its newest run that is over. */
+export interface Job {
+  job: string;
+  schedule: string;
+  active: boolean;
+  last: { status: 'succeeded' | 'failed'; began_at: string; message: string } | null;
 }
 
 export interface Settings {
   /** All of them, for one who acts on all pipelines; oneself alone for others. */
   operators: Operator[];
   channels: Channel[];
+  /** Null for whoever does not see all pipelines. */
+  jobs?: Job[] | null;
   settings: { name: string; value: string }[];
   pipelines: DefinedPipeline[];
   /** Null for whoever does not see all pipelines. */

@@ -193,7 +193,7 @@ function ActionDialog({ action }: { action: Action }) {
             {leadsTo ? 'Preview' : label}
           </button>
           <button type="button" onClick={closeDialog}>
-            Leave it
+            Close
           </button>
         </div>
       </form>

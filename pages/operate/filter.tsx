@@ -1,5 +1,8 @@
 // The filter above a list: what it holds goes into the address.
+import type { DeadGroup, Overview } from '../../operators/answers.ts';
+import { usePoll } from '../base/poll.ts';
 import { ask, type Route } from '../base/route.ts';
+import { read } from './api.ts';
 import { OtherConditions, SavedFilters } from './saved-filters.tsx';
 
 export interface FilterField {
@@ -11,8 +14,25 @@ export interface FilterField {
   none?: string;
 }
 
+/** The pipelines, the stages of the one that is chosen, and the codes of dead letters, for the fields of these names. */
+async function askSuggestions(chosen: string | null): Promise<Record<string, string[]>> {
+  const [{ pipelines, stages }, { groups }] = await Promise.all([
+    read<Overview>('overview', { quiet: true }),
+    read<{ groups: DeadGroup[] }>('dead_letters'),
+  ]);
+  const here = <Of extends { pipeline: string }>(all: Of[]) =>
+    all.filter(({ pipeline }) => !chosen || pipeline === chosen);
+  return {
+    pipeline: pipelines.map(({ pipeline }) => pipeline),
+    stage: [...new Set(here(stages).map(({ stage }) => stage))],
+    error_code: [...new Set(here(groups).map(({ error_code }) => error_code))],
+  };
+}
+
 /** A form with these fields; empty fields do not filter. */
 export function Filter({ fields, route }: { fields: FilterField[]; route: Route }) {
+  const chosen = route.query.get('pipeline');
+  const suggested = usePoll(`suggestions ${chosen}`, () => askSuggestions(chosen), 300_000).value.answer ?? {};
   return (
     <>
       <form
@@ -44,9 +64,15 @@ export function Filter({ fields, route }: { fields: FilterField[]; route: Route 
                 name={name}
                 autocomplete="off"
                 spellcheck={false}
+                list={suggested[name] && `suggested-${name}`}
                 defaultValue={route.query.get(name) ?? ''}
               />
             )}
+            <datalist id={`suggested-${name}`}>
+              {suggested[name]?.slice(0, 200).map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
           </div>
         ))}
         <button type="submit">Show</button>

@@ -31,7 +31,7 @@ export function Reason({ of, stage }: { of: Unattended | undefined; stage?: stri
       {log && (
         <>
           {' '}
-          <a href={log}>its log</a>
+          <a href={log}>log</a>
         </>
       )}
     </p>

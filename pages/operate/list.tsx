@@ -71,7 +71,7 @@ function Further({ next, isEmpty, isBusy, more }: FurtherProps) {
   }, [next, isEmpty]);
   return (
     <button type="button" disabled={isBusy} onClick={() => more(next)}>
-      {isEmpty ? 'Look further' : 'Show older ones'}
+      {isEmpty ? 'Search further' : 'Show older ones'}
     </button>
   );
 }

@@ -34,6 +34,7 @@ import { BackoffReason, SeenWorker } from './links.tsx';
 import { type Mark, marksOf, marksWithin } from './marks.ts';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
+import { StateBar } from './state-bar.tsx';
 import { State } from './states.tsx';
 
 /** Of a pipeline with more stages those are shown that have something to do. */
@@ -122,7 +123,7 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
       </p>
       {is === 'silent' && (
         <p class="trouble">
-          <b>The engine's sweep does not run.</b> Retries, deadlines and lost wake-ups wait for it. Look whether pg_cron
+          <b>The engine's sweep does not run.</b> Retries, deadlines and lost wake-ups wait for it. See whether pg_cron
           runs (millrace.doctor() says why not).
         </p>
       )}
@@ -295,6 +296,7 @@ function Stage({ stage, figures, range }: { stage: StageHealth; figures: Figures
       <a class="stage-name" href={to('pipeline', pipeline, { stage: name })}>
         <Words text={name} most={60} />
       </a>
+      <StateBar of={stage} />
       <span class="marks">
         <Marks stage={stage} />
       </span>

@@ -39,7 +39,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
         return (
           <>
             <p class="hint">
-              Version {answer.version} over {answer.table}. <a href={to('runs', '', { pipeline })}>Its runs</a>,{' '}
+              Version {answer.version} over {answer.table}. <a href={to('runs', '', { pipeline })}>Runs</a>,{' '}
               <a href={to('dead', '', { pipeline })}>dead letters</a>,{' '}
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
@@ -65,7 +65,7 @@ function RunsBeneath({ pipeline, query }: { pipeline: string; query: Route['quer
   const filter = { pipeline, ...(stage && { stage }), ...(since && { since }), ...(before && { before }) };
   return (
     <>
-      <h3>{stage ? 'Runs that stand at it' : 'Runs'}</h3>
+      <h3>{stage ? 'Runs at the stage' : 'Runs'}</h3>
       <p class="hint">
         {since ? (
           <>

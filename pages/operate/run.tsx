@@ -327,8 +327,8 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
   if (error.value) return <Trouble error={error.value} />;
   if (!found.value) {
     return (
-      <button type="button" aria-label={`Look at attempt ${attempt} of ${stage}`} onClick={look}>
-        Look
+      <button type="button" aria-label={`Show attempt ${attempt} of ${stage}`} onClick={look}>
+        Show
       </button>
     );
   }

@@ -79,7 +79,7 @@ function RunsTable({ runs, chosen, isEnd }: { runs: ListedRun[]; chosen: { value
         { name: 'Pipeline', cell: (r) => <PipelineLink of={r.pipeline} /> },
         { name: 'Status', cell: (r) => <State is={r.status}>{r.ended_as ?? r.status}</State> },
         {
-          name: 'Stands at',
+          name: 'Stage',
           cell: (r) => (
             <div class="sample">
               <Standing run={r} />

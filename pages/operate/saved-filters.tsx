@@ -50,7 +50,7 @@ function SaveDialog({ route: { screen, query } }: { route: Route }) {
             Save
           </button>
           <button type="button" onClick={closeDialog}>
-            Leave it
+            Close
           </button>
         </div>
       </form>

@@ -1,9 +1,10 @@
 // Settings: operators, channels of alerts, how long things are kept, and the definitions.
 
-import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from '../../operators/answers.ts';
+import type { Settings as Answer, Channel, DefinedPipeline, Finding, Job, Operator } from '../../operators/answers.ts';
+import { nextRun } from '../../operators/next-run.ts';
 import { many } from '../../operators/numbers.ts';
 import { meanings } from '../../operators/settings.ts';
-import { Ago, Moment } from '../base/format.tsx';
+import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
@@ -22,9 +23,10 @@ function All() {
   const settings = usePoll('settings', () => read<Answer>('settings'), 15_000);
   return (
     <Fresh of={settings.value}>
-      {({ operators, channels, settings: set, pipelines, findings }) => (
+      {({ operators, channels, settings: set, pipelines, findings, jobs }) => (
         <>
           {findings && <Findings findings={findings} />}
+          {jobs && <Jobs jobs={jobs} />}
           <h3>Operators</h3>
           <Operators operators={operators} />
           <h3>Channels of alerts</h3>
@@ -64,6 +66,44 @@ function Findings({ findings }: { findings: Finding[] }) {
           { name: 'What was found, and what helps', cell: ({ detail }) => <Words text={detail} most={2000} /> },
         ]}
       />
+    </>
+  );
+}
+
+/** The engine's jobs of pg_cron: when each began last and begins next, and whether its last run failed. */
+function Jobs({ jobs }: { jobs: Job[] }) {
+  const next = ({ schedule, active, last }: Job) => {
+    const at = active ? nextRun(schedule, last ? Date.parse(last.began_at) : undefined, databaseNow()) : undefined;
+    return at === undefined ? '–' : <Moment at={new Date(at).toISOString()} />;
+  };
+  return (
+    <>
+      <h3>Schedules</h3>
+      <Table
+        label="Schedules"
+        rows={jobs}
+        keyOf={({ job }) => job}
+        none="pg_cron has no job of the engine: the findings above say what helps."
+        columns={[
+          { name: 'Job', cell: ({ job }) => job },
+          { name: 'Schedule', cell: ({ schedule }) => schedule },
+          { name: 'Last run', cell: (job) => <LastRun of={job} /> },
+          { name: 'Next run', cell: next },
+        ]}
+      />
+    </>
+  );
+}
+
+function LastRun({ of: { active, last } }: { of: Job }) {
+  if (!active) return <State is="paused">switched off</State>;
+  if (!last) return <span class="hint">none yet</span>;
+  const failed = last.status === 'failed';
+  return (
+    <>
+      <State is={failed ? 'failed' : 'completed'}>{last.status}</State> <Ago at={last.began_at} />
+      {failed && ': '}
+      {failed && <Words text={last.message} most={200} />}
     </>
   );
 }
@@ -167,6 +207,7 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
             </a>
           ),
         },
+        { name: 'Starts runs by', cell: (p) => <Words text={p.due_column} most={80} /> },
         { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },
         {
           name: 'Keeps their results',

@@ -60,7 +60,7 @@ function Who() {
         {visible(name)} {you.value && <span class="badge">{you.value.role}</span>}
       </span>
       <button type="button" onClick={signOut}>
-        {operator.value !== null ? 'Leave' : 'Sign out'}
+        Sign out
       </button>
     </p>
   );

@@ -66,7 +66,7 @@ export function StageActions({
         actions={[...switches, ...throttleActions(here, stage), ...bypassActions(here, stage, definition)]}
         of={`${pipeline}.${stage.stage}`}
       />
-      <Buttons label="Its runs" actions={runsActions(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
+      <Buttons label="Runs at the stage" actions={runsActions(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
     </>
   );
 }

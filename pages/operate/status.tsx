@@ -43,8 +43,8 @@ function Values({ pipeline, chosen }: { pipeline: string; chosen: string | null 
       {(found) => (
         <>
           <p class="hint">
-            {found.table}.{found.column}: <a href={to('pipeline', pipeline)}>the pipeline</a>,{' '}
-            <a href={to('runs', '', { pipeline })}>its runs</a>.{' '}
+            {found.table}.{found.column}: <a href={to('pipeline', pipeline)}>pipeline</a>,{' '}
+            <a href={to('runs', '', { pipeline })}>runs</a>.{' '}
             {found.whole
               ? `The table has ${many(found.looked, 'row')}.`
               : `The table has more rows than a page should count: these are the ${count(found.looked)} newest and those whose run is live or failed, up to 4,000 of each.`}

@@ -142,7 +142,7 @@ test('a link opens the page once, and then the cookie alone, which no script rea
   await other.getByRole('alert').filter({ hasText: 'This link was used before' }).waitFor();
   await title(other, 'Sign in');
 
-  await page.getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
   await title(page, 'Sign in');
 });
 
@@ -487,7 +487,7 @@ test('who signs in with a password goes on with a new token, and once the sessio
   await operate.enterPassword(page, 'olga');
   await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor({ state: 'hidden' });
   expect(await dialog.getByLabel('Reason').inputValue()).toBe('typed before it ended');
-  await dialog.getByRole('button', { name: 'Leave it' }).click();
+  await dialog.getByRole('button', { name: 'Close' }).click();
 });
 
 test('on a static host a password opens what the role allows, and nothing to strangers; who signs out ends it', async () => {
@@ -651,7 +651,7 @@ test('a result of a megabyte is shown from its beginning, one of a thousand leve
     [10, 'the beginning of 1m bytes'],
   ] as const) {
     await page.goto(`${operate.pageUrl}#/run/${run}`);
-    await page.getByRole('button', { name: /^Look at attempt \d+ of price/ }).click();
+    await page.getByRole('button', { name: /^Show attempt \d+ of price/ }).click();
     await page.getByText(name).first().click();
   }
   await page.getByText('⟨U+202E⟩cod').first().waitFor();
@@ -726,6 +726,10 @@ test('a release is listed with its function and marked on the charts, and costs 
   await page.getByText(/^Released.*price 12/).waitFor();
   await page.goto(`${operate.pageUrl}#/`);
   await page.getByRole('img', { name: /of orders: .*new: .*price 12/ }).waitFor();
+  await page.goto(`${operate.pageUrl}#/settings`);
+  const jobs = page.getByRole('region', { name: 'Schedules' });
+  await jobs.getByRole('row', { name: /millrace-prune 17 3 \* \* \* none yet .*0?3:17/ }).waitFor();
+  await jobs.getByRole('row', { name: /millrace-sweep 10 seconds succeeded/ }).waitFor();
   await page.goto(`${operate.pageUrl}#/costs?pipeline=orders`);
   const table = (name: string) => page.getByRole('region', { name });
   await table('By stage')
@@ -971,7 +975,7 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   );
   for (const verb of ['Reset', 'Skip', 'Fail']) {
     await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
-    await action('Its runs', verb).click();
+    await action('Runs at the stage', verb).click();
     await dialog.getByText(`Standing here: ${waiting}, failed here: 0.`).waitFor();
     if (verb === 'Fail') await dialog.getByLabel('The error that they get').fill('the carrier is on strike');
     await dialog.getByLabel('Reason').fill('a strike');
@@ -1000,7 +1004,7 @@ test('a result is edited by the form of its schema, and a value that does not fi
   await operate.rows(`select millrace.complete_stage($1, 'read', '{"title": "Tea", "pages": 3}')`, [run]);
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/run/${run}`);
-  await page.getByRole('button', { name: /^Look at attempt .* of read/ }).click();
+  await page.getByRole('button', { name: /^Show attempt .* of read/ }).click();
   await page.getByRole('button', { name: 'Edit result' }).click();
   const dialog = page.getByRole('dialog', { name: 'Edit the result of read' });
   await dialog.getByLabel('title').fill('Green tea');

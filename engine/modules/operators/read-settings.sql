@@ -1,4 +1,5 @@
--- Operators, channels of alerts, settings, pipelines and findings; or a pipeline's newest versions.
+-- Operators, channels of alerts, the engine's jobs of pg_cron, settings, pipelines and findings; or
+-- a pipeline's newest versions.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$
@@ -22,6 +23,19 @@ return jsonb_build_object(
     select jsonb_build_object('what', d.what, 'detail', d.detail)
     from millrace.doctor() d
     where not d.ok) end,
+  'jobs', case when v_caller.pipelines is null then array(
+    select jsonb_build_object('job', j.jobname, 'schedule', j.schedule, 'active', j.active,
+      'last', to_jsonb(l))
+    from cron.job j
+    left join lateral (
+      select d.status, d.start_time as began_at, d.return_message as message
+      from cron.job_run_details d
+      where d.jobid = j.jobid and d.status in ('succeeded', 'failed')
+        and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
+      order by d.runid desc
+      limit 1) l on true
+    where j.jobname like 'millrace-%'
+    order by j.jobname) end,
   'channels', array(
     select jsonb_build_object(
       'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
@@ -44,7 +58,7 @@ return jsonb_build_object(
   'pipelines', array(
     select jsonb_build_object(
       'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
-      'version', v.number, 'since', v.created_at,
+      'due_column', p.due_column, 'version', v.number, 'since', v.created_at,
       'retention_days', millrace.retention_days(p), 'outputs_days', p.outputs_days)
     from millrace.pipelines p
     left join millrace.versions v on v.id = p.current_version_id
