@@ -38,7 +38,8 @@ const clock = (seconds: number, isDay: boolean) =>
     : new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
 function options(
-  { lines, points, before, range, marks = [], shown, onStretch }: ChartProps,
+  { lines, points, before, range, shown, onStretch }: ChartProps,
+  marks: { current: Mark[] },
   width: number,
 ): uPlot.Options {
   const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
@@ -72,7 +73,10 @@ function options(
       })),
     ],
     hooks: {
-      draw: [({ ctx, bbox, valToPos }) => drawMarks(ctx, bbox, marks, (at) => valToPos(at, 'x', true), colour('soft'))],
+      draw: [
+        ({ ctx, bbox, valToPos }) =>
+          drawMarks(ctx, bbox, marks.current, (at) => valToPos(at, 'x', true), colour('soft')),
+      ],
       setSelect: [
         (plot) => {
           const { left, width: wide } = plot.select;
@@ -123,6 +127,10 @@ function useTheme(): boolean {
 export function Chart(props: ChartProps) {
   const { title, points, before, range, lines, shown, onStretch } = props;
   const place = useRef<HTMLDivElement>(null);
+  const drawn = useRef<uPlot | undefined>(undefined);
+  // Marks come after the points. A plot made anew for them would end a stretch that is being dragged.
+  const marks = useRef<Mark[]>([]);
+  marks.current = props.marks ?? [];
   const theme = useTheme();
   const isEmpty = ![...points, ...(before ?? [])].some((point) => lines.some(({ of }) => of(point)));
   useEffect(() => {
@@ -134,14 +142,17 @@ export function Chart(props: ChartProps) {
       ...(before && first ? [points.map((_, place) => (before[place] ? first.of(before[place]) : null))] : []),
       ...lines.map(({ of }) => points.map(of)),
     ];
-    const plot = new uPlot(options(props, element.clientWidth), data as uPlot.AlignedData, element);
+    const plot = new uPlot(options(props, marks, element.clientWidth), data as uPlot.AlignedData, element);
+    drawn.current = plot;
     const onResize = () => plot.setSize({ width: element.clientWidth, height: tall });
     window.addEventListener('resize', onResize);
     return () => {
       window.removeEventListener('resize', onResize);
       plot.destroy();
+      drawn.current = undefined;
     };
-  }, [points, before, theme, JSON.stringify(props.marks)]);
+  }, [points, before, theme]);
+  useEffect(() => drawn.current?.redraw(false), [JSON.stringify(props.marks)]);
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
