@@ -193,7 +193,7 @@ test('a completion writes to no index of vectors, which takes milliseconds a chu
   for (let at = 0; at < 40; at++) {
     const text = Array.from({ length: 40 }, () => crypto.randomUUID()).join(' ');
     const embedding = embedText(text, dimensions);
-    chunks.push({ memo_id: await site.add(text), revision: 1, digest: 'abc', text, embedding });
+    chunks.push({ memo_id: await site.add(text), revision: 1, digest: 'abc', text, model: 'm', embedding });
   }
   await engine.sql.query('select public.keep_chunks($1)', [JSON.stringify(chunks)]);
   const result = { revision: 1, chunks: ['abc'] };
