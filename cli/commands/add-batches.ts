@@ -1,4 +1,4 @@
-// What carries a project's batches of model questions, which it needs once: tables, a pipeline and two functions.
+// Writes the parts that all batches of model questions of a project share: tables, a pipeline and two functions.
 import fs from 'node:fs';
 import path from 'node:path';
 import { CommandError } from '../command-error.ts';

@@ -157,8 +157,8 @@ $$;
 comment on function public.lacking_chunks(jsonb) is
   'Which of these chunks have no row yet: [{memo_id, digest}].';
 
--- Inserts chunks [{memo_id, revision, digest, model, text, embedding}] of memos that are still at
--- that revision, and returns the ids of these memos. A worker that lost its lease writes nothing so.
+-- Inserts chunks [{memo_id, revision, digest, model, text, embedding}] of memos still at that
+-- revision, and returns the ids of these memos. A worker that lost its lease writes nothing so.
 create function public.keep_chunks(p_items jsonb) returns jsonb
 language sql
 set search_path = pg_catalog, pg_temp

@@ -98,6 +98,7 @@ describe('the public functions', () => {
       'millrace_collect_children',
       'millrace_complete',
       'millrace_connect',
+      'millrace_costs',
       'millrace_dead_letters',
       'millrace_decide',
       'millrace_health',
