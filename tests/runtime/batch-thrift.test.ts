@@ -292,3 +292,45 @@ test('nobody but the project reads questions, or calls the functions of batches'
   );
   expect(open).toEqual([]);
 });
+
+test('a gathering reads no more beside many questions than beside few, by plans made when there were none', async ({
+  engine,
+}) => {
+  await new BatchSite(engine).start({});
+  const batch = {
+    pipeline: 'flow',
+    stage: 'judge',
+    service: 's',
+    settings: 'LLM',
+    api: 'responses',
+    url: 'u',
+    model: 'm',
+  };
+  const terms = { within_seconds: 86_400, gather_seconds: 600, max_rows: 50_000, max_bytes: 32_000_000 };
+  const gather = (name: string, count: number) => {
+    const lines = Array.from({ length: count }, (_, n) => ({
+      effect: `${name}-${n}`,
+      attempt: n,
+      submission: n,
+      trace_id: 't',
+      entity_id: '1',
+      request: '{}',
+      origin: {},
+    }));
+    const args = [JSON.stringify({ ...batch, ...terms }), JSON.stringify(lines)];
+    return engine.sql.query('select public.model_batch_gather($1, $2)', args);
+  };
+  // A session keeps a statement's plan after its fifth call.
+  for (let n = 0; n < 7; n++) await gather(`first-${n}`, 2);
+  for (let n = 0; n < 10; n++) await gather(`many-${n}`, 200);
+  await engine.sql.query('begin');
+  await gather('last', 50);
+  const read = await engine.value<number>(
+    `select (pg_stat_get_xact_tuples_returned(t) + pg_stat_get_xact_tuples_fetched(t))::int
+       + (select sum(pg_stat_get_xact_tuples_returned(i.indexrelid))::int from pg_index i where i.indrelid = t)
+     from (select 'public.model_batch_lines'::regclass::oid as t) x`,
+  );
+  await engine.sql.query('commit');
+  expect(read).toBeLessThan(200);
+  expect(await engine.value('select lines from public.model_batches')).toBe(2064);
+});

@@ -94,10 +94,21 @@ select p_one = p_other or p_one::jsonb - '{max_tokens, max_output_tokens, max_co
   ::text[] = p_other::jsonb - '{max_tokens, max_output_tokens, max_completion_tokens}'::text[]
 $$;
 
+-- Writes how full a batch has become.
+create function public.model_batch_fill(p_batch public.model_batches) returns void
+language sql set search_path = ''
+as $$
+update public.model_batches b
+set lines = p_batch.lines, bytes = p_batch.bytes, closes_at = p_batch.closes_at
+where b.id = p_batch.id
+$$;
+
 -- Adds questions to the open batch of their stage. Answers in their order: {custom_id}, or {direct}
 -- where its time for batches is over. A row that asks something else leaves its former batch.
 create function public.model_batch_gather(p_job jsonb, p_items jsonb) returns jsonb
 language plpgsql security definer set search_path = ''
+-- A session's first plans are made while the tables are small, and would read all of them later.
+set plan_cache_mode = force_custom_plan
 as $$
 declare
   v_item jsonb;
@@ -126,15 +137,20 @@ begin
     union
     select l.batch_id
     from jsonb_array_elements(p_items) i
-    join public.model_batch_lines l on l.effect = i.value ->> 'effect' and l.handed_at is null))
+    cross join lateral (
+      select o.batch_id
+      from public.model_batch_lines o
+      where o.effect = i.value ->> 'effect' and o.handed_at is null
+      offset 0) l))
   order by b.id
   for update;
   for v_item in select i.value from jsonb_array_elements(p_items) i loop
     select l.id, l.request, b.key, b.begun_at, b.ends_at, b.ended_at into v_live
-    from public.model_batch_lines l
-    join public.model_batches b on b.id = l.batch_id
-    where l.effect = v_item ->> 'effect' and l.handed_at is null
-    for update of l;
+    from (
+      select o.* from public.model_batch_lines o
+      where o.effect = v_item ->> 'effect' and o.handed_at is null
+      for update) l
+    join public.model_batches b on b.id = l.batch_id;
     if found and v_live.ended_at is null and millrace.now() >= v_live.ends_at
         + (case when v_live.begun_at is null then interval '0' else interval '30 hours' end) then
       -- Its batch never began, or has outlived the provider's day: its own run has failed.
@@ -162,6 +178,7 @@ begin
       v_answers := v_answers || '{"direct": true}';
     else
       if v_batch.id is null or v_batch.closes_at <= millrace.now() then
+        perform public.model_batch_fill(v_batch);
         select b.* into v_batch
         from public.model_batches b
         where b.pipeline = p_job ->> 'pipeline' and b.stage = p_job ->> 'stage'
@@ -190,20 +207,16 @@ begin
         (v_item ->> 'submission')::bigint, v_item ->> 'trace_id', v_item ->> 'entity_id',
         v_item ->> 'request', v_item -> 'origin')
       returning id into v_id;
-      update public.model_batches b
-      set lines = b.lines + 1,
-        bytes = b.bytes + octet_length(v_item ->> 'request'),
-        closes_at = case
-          when b.lines + 1 >= (p_job ->> 'max_rows')::int
-            or b.bytes + octet_length(v_item ->> 'request') >= (p_job ->> 'max_bytes')::int
-            then millrace.now()
-          else b.closes_at
-        end
-      where b.id = v_batch.id
-      returning * into v_batch;
+      v_batch.lines := v_batch.lines + 1;
+      v_batch.bytes := v_batch.bytes + octet_length(v_item ->> 'request');
+      if v_batch.lines >= (p_job ->> 'max_rows')::int
+        or v_batch.bytes >= (p_job ->> 'max_bytes')::int then
+        v_batch.closes_at := millrace.now();
+      end if;
       v_answers := v_answers || jsonb_build_object('custom_id', v_batch.key || '-' || v_id);
     end if;
   end loop;
+  perform public.model_batch_fill(v_batch);
   return v_answers;
 end
 $$;
@@ -213,6 +226,7 @@ $$;
 -- is_fresh: and may still be at it.
 create function public.model_batch_close(p_job jsonb) returns jsonb
 language plpgsql security definer set search_path = ''
+set plan_cache_mode = force_custom_plan
 as $$
 declare
   v_batch public.model_batches;
