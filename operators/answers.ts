@@ -76,11 +76,10 @@ export interface StageHealth {
   max_workers?: number | null;
   /** The CPU of an isolate that one row takes, in milliseconds. */
   row_cpu_ms?: number | null;
-  /** With quiet stages alone: the function, since when each release works, the newest first, what it takes and answered last. */
+  /** With quiet stages alone: the function, since when each release works, the newest first, and what a row takes. */
   function?: string | null;
   releases?: { release: string; at: string }[] | null;
   costs?: { memory_bytes: number | null; lives_cut: number } | null;
-  answer?: { answered: string; means: string; remedy: string | null; answered_at: string } | null;
   /** Of a stage that workers of the project's own run; empty before the first has asked for work. */
   worker?: WorkerSeen;
 }
@@ -112,7 +111,19 @@ export interface Overview {
   installed_at: string | null;
   pipelines: PipelineHealth[];
   stages: StageHealth[];
+  /** With quiet stages alone: what each function answered to its newest wake-up of the last six hours. */
+  answers?: LastAnswer[] | null;
   bulks: Bulk[];
+}
+
+export interface LastAnswer {
+  function_name: string;
+  /** Such as `answered 503`. */
+  answered: string;
+  means: string;
+  /** Null where the function answered well. */
+  remedy: string | null;
+  answered_at: string;
 }
 
 /** The parts of a limit; a part that the limit does not set is missing. */

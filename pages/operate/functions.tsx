@@ -1,6 +1,6 @@
 // Functions and workers: what each answered last, which release works, how many workers live, and what ended them.
 
-import type { Overview, Series, StageHealth } from '../../operators/answers.ts';
+import type { LastAnswer, Overview, Series, StageHealth } from '../../operators/answers.ts';
 import { count, span } from '../../operators/numbers.ts';
 import { type Range, stretchesOf } from '../../operators/ranges.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
@@ -28,37 +28,43 @@ async function askCodes(pipelines: string[], range: Range): Promise<Record<strin
   return Object.fromEntries(await Promise.all(asked));
 }
 
-/** Stages whose function answered a fault, or that nobody takes up, before the others. */
-const failingFirst = (stages: StageHealth[]) => {
-  const fails = ({ answer, unattended }: StageHealth) => Number(!!unattended || !!answer?.remedy);
-  return [...stages].sort((a, b) => fails(b) - fails(a));
-};
+type Row = StageHealth & { answer?: LastAnswer | undefined };
+
+/** The stages that have a function, each with its last answer: those that fail or that nobody takes up before the others. */
+function rowsOf({ stages, answers }: Overview): Row[] {
+  const answered = new Map((answers ?? []).map((answer) => [answer.function_name, answer]));
+  const fails = ({ answer, unattended }: Row) => Number(!!unattended || !!answer?.remedy);
+  return stages
+    .filter((stage) => stage.function)
+    .map((stage) => ({ ...stage, answer: answered.get(stage.function ?? '') }))
+    .sort((a, b) => fails(b) - fails(a));
+}
 
 export function Functions() {
   const overview = usePoll('functions', () => read<Overview>('overview', { quiet: true }), 15_000);
   return (
     <Fresh of={overview.value}>
-      {({ stages }) => (
+      {(answer) => (
         <>
           <RangePicker />
-          <FunctionsTable of={failingFirst(stages.filter((stage) => stage.function))} />
+          <FunctionsTable of={rowsOf(answer)} />
         </>
       )}
     </Fresh>
   );
 }
 
-function FunctionsTable({ of: stages }: { of: StageHealth[] }) {
+function FunctionsTable({ of: stages }: { of: Row[] }) {
   const range = chosenRange();
   const pipelines = [...new Set(stages.map(({ pipeline }) => pipeline))];
   const asked = usePoll(`codes ${range.name} ${pipelines}`, () => askCodes(pipelines, range), 60_000).value.answer;
-  const ended = (code: string) => (stage: StageHealth) =>
+  const ended = (code: string) => (stage: Row) =>
     asked && (under(under(asked, stage.pipeline) ?? {}, stage.stage)?.codes[code] ?? 0);
-  const number = (name: string, of: (stage: StageHealth) => number | null | undefined, shown = count) => ({
+  const number = (name: string, of: (stage: Row) => number | null | undefined, shown = count) => ({
     name,
     isNumber: true,
     by: of,
-    cell: (stage: StageHealth) => {
+    cell: (stage: Row) => {
       const value = of(stage);
       return value === null || value === undefined ? '–' : shown(value);
     },
@@ -107,7 +113,7 @@ function FunctionName({ of: { function: name, worker } }: { of: StageHealth }) {
 }
 
 /** A function's answer to its newest wake-up; a worker of the project's own asks by itself. */
-function Answered({ of: { answer, worker } }: { of: StageHealth }) {
+function Answered({ of: { answer, worker } }: { of: Row }) {
   if (worker && !answer)
     return worker.seen_at ? (
       <>

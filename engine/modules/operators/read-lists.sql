@@ -52,8 +52,8 @@ $$;
 
 -- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
 -- of up to twelve stages has all of them listed where one has.
--- p_quiet: lists all others too, of which a project may have a thousand; with what is known of the
--- function of each.
+-- p_quiet: lists all others too, of which a project may have a thousand; each with its function,
+-- releases and costs.
 create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
 stable
 as $$
@@ -64,10 +64,8 @@ select array(
   || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
     coalesce((k.s).seen, '{}')) end || case when p_quiet then jsonb_build_object(
     'function', (k.s).function_name, 'releases', (k.s).seen -> 'releases', 'costs', (
-      select to_jsonb(c) from millrace.row_costs c where c.stage_id = (k.s).id), 'answer', (
-      select to_jsonb(l)
-      from millrace.last_answers('6 hours') l
-      where l.function_name = (k.s).function_name)) else '{}' end || jsonb_build_object(
+      select to_jsonb(c) from millrace.row_costs c where c.stage_id = (k.s).id))
+    else '{}' end || jsonb_build_object(
     'oldest_age', extract(epoch from (k.h).oldest_age),
     'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_entry) end,
     'throttle', millrace.throttle_json(k.o),
@@ -93,7 +91,7 @@ select array(
 $$;
 
 -- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks;
--- with {"quiet": true} also the stages that have nothing to do.
+-- with {"quiet": true} also the stages that have nothing to do, and the last answers of functions.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"quiet": "boolean"}'
 as $$
@@ -119,6 +117,14 @@ return jsonb_build_object(
   'stages', millrace.stages_json(array(
     select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name)),
     p_query -> 'quiet' = 'true' is true),
+  'answers', case when p_query -> 'quiet' = 'true' then to_jsonb(array(
+    select l
+    from millrace.last_answers('6 hours') l
+    where l.function_name in (
+      select s.function_name
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where millrace.sees(v_caller, p.name)))) end,
   'bulks', array(
     select millrace.bulk_json(b)
     from millrace.bulks b
