@@ -43,9 +43,10 @@ where d.deleted_after is not null
 order by i.id, vs.position
 limit 1;
 if found then
-  raise exception 'stage % of entity % needs the result of %, which was deleted after % days',
+  raise exception
+    'MR004: stage % of entity % needs the result of %, which was deleted after % days',
     v_gone.stage, v_gone.entity_id, v_gone.need, v_gone.deleted_after
-    using errcode = 'MR004', hint = format('Start the whole row anew: '
+    using hint = format('Start the whole row anew: '
       'select millrace.start(%L, %L).', v_gone.pipeline, v_gone.entity_id);
 end if;
 $$;

@@ -43,8 +43,8 @@ where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
 perform millrace.stage_named(v_pipeline, p_request ->> 'stage')
 where p_request ->> 'stage' is not null;
 if p_request ->> 'verb' = 'edit' and not p_caller.payloads then
-  raise exception 'you may not see results, and so edit none'
-    using errcode = '42501', hint = 'Ask whoever runs this project for the right to payloads.';
+  raise exception '42501: you may not see results, and so edit none'
+    using hint = 'Ask whoever runs this project for the right to payloads.';
 end if;
 v_did := millrace.do_to_runs(array[v_run], p_request);
 return jsonb_build_object(

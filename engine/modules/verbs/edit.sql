@@ -1,8 +1,8 @@
 -- Editing: a person gives another result of a stage, or other values of the row, and the run goes
 -- on from there. Both are checked by the schemas that the stage's function has told.
 
--- Keeps the schemas of a stage's code, {"result": …, "row": …}: of its result, and of what may be
--- edited of the row. Functions tell them as they start.
+-- Keeps the schemas of a stage's code, {"result": …, "row": …}: of its result, and of the columns
+-- that people may edit. Functions tell them as they start.
 create function public.millrace_tell_form(p_pipeline text, p_stage text, p_form jsonb) returns jsonb
 as $$
 update millrace.stages s
@@ -50,15 +50,16 @@ select s.* into v_stage from millrace.stages s where s.id = p_stage.stage_id;
 if v_was.id is distinct from (p_do -> 'attempt')::bigint or exists (
     select from millrace.attempts a
     where a.run_id = p_run.id and a.id > (p_do -> 'last')::bigint) then
-  raise exception 'run % has gone on since: the newest attempt of stage % is %', p_run.id,
-    v_stage.name, coalesce(v_was.id::text, 'none')
-    using errcode = 'MR004', hint = 'Look at the run again; nothing was changed.';
+  raise exception 'MR004: run % has gone on since: the newest attempt of stage % is %',
+    p_run.id, v_stage.name, coalesce(v_was.id::text, 'none')
+    using hint = 'Look at the run again; nothing was changed.';
 end if;
 perform millrace.refuse(f, 'Correct it by the form that millrace_attempt() shows.', 'MR002')
 from coalesce(
   case when p_do ?& '{row,result}' then 'row stands beside result, but one is edited at a time' end,
-  millrace.schema_fault(coalesce(v_stage.form -> v_part,
-    jsonb_build_object('additionalProperties', v_part = 'result')), v_new, v_part)) f
+  millrace.schema_fault(coalesce(v_stage.form -> v_part, case v_part
+    when 'row' then '{"additionalProperties": false, "minProperties": 1}'
+    else '{}' end::jsonb), v_new, v_part)) f
 where f is not null;
 did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millrace.payload_json(
   case v_part when 'row' then millrace.row_part(p_run, v_new) else v_was.output end));

@@ -458,6 +458,7 @@ test('an edit that does not fit the schema, or that nobody may make, changes not
   expect(await why({})).toBe('result is missing, but must be given');
   await engine.sql.query('update millrace.stages set form = null');
   expect(await why({ row: { label: 'xyz' } })).toBe('row.label is not known; known here: nothing');
+  expect(await why({ row: {} })).toBe('row is {}, but must have at least 1 field');
   const blind = await signIn(engine, 'ben', {});
   expect(await blind.refused('edit', { ...request, result: { score: 2 } })).toMatchObject({ code: '42501' });
   expect(await engine.attempts(id)).toEqual(before);
