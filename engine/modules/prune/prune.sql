@@ -5,23 +5,32 @@ as $$
 return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
 $$;
 
+-- Returns the next thousand runs of a pipeline that ended over p_days ago, by their ends; p_at and
+-- p_id: the last one before them.
+create function millrace.next_ended(p_pipeline_id int, p_at timestamptz, p_id bigint, p_days int)
+returns bigint[]
+stable
+as $$
+return array(
+  select r.id
+  from millrace.runs r
+  where r.pipeline_id = p_pipeline_id and r.finished_at is not null
+    and (r.finished_at, r.id) > (p_at, p_id)
+    and r.finished_at < v_now - make_interval(days => p_days)
+  order by r.finished_at, r.id
+  limit 1000);
+$$;
+
 -- Deletes the results, log lines and conversations of the next thousand runs that ended before what
 -- their pipeline says; returns whether there are more. Answers of people stay, which status columns
 -- show. A run that is locked, or whose parent waits, keeps them until it is deleted itself.
 create function millrace.prune_outputs(p_pipeline millrace.pipelines) returns boolean
 as $$
 declare
-  v_ids bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline.id and r.finished_at is not null
-      and (r.finished_at, r.id) > (
-        select g.outputs_at, g.outputs_id
-        from millrace.prune_progress g
-        where g.pipeline_id = p_pipeline.id)
-      and r.finished_at < (select v_now - make_interval(days => p_pipeline.outputs_days))
-    order by r.finished_at, r.id
-    limit 1000);
+  v_ids bigint[] := (
+    select millrace.next_ended(p_pipeline.id, g.outputs_at, g.outputs_id, p_pipeline.outputs_days)
+    from millrace.prune_progress g
+    where g.pipeline_id = p_pipeline.id);
   v_runs bigint[];
 
 update millrace.prune_progress g
@@ -52,19 +61,11 @@ $$;
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
-  v_ids bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline.id and r.finished_at is not null
-      -- Sub-selects, or the bounds would be asked of each run that has ended.
-      and (r.finished_at, r.id) > (
-        select g.seen_at, g.seen_id
-        from millrace.prune_progress g
-        where g.pipeline_id = p_pipeline.id)
-      and r.finished_at < (
-        select v_now - make_interval(days => millrace.retention_days(p_pipeline)))
-    order by r.finished_at, r.id
-    limit 1000);
+  v_ids bigint[] := (
+    select millrace.next_ended(
+      p_pipeline.id, g.seen_at, g.seen_id, millrace.retention_days(p_pipeline))
+    from millrace.prune_progress g
+    where g.pipeline_id = p_pipeline.id);
   v_more boolean := cardinality(v_ids) = 1000;
   v_last record;
   v_done record;
