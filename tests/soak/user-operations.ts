@@ -61,7 +61,7 @@ const markdown = (place: string): File => ({
 async function insertDocument(campaign: Campaign, choices: Choices): Promise<void> {
   const { tenant } = campaign;
   samples ??= sampleDocuments();
-  // One document is a picture and one a recording, which are jobs elsewhere; texts are cheap.
+  // Documents are a picture and a recording, which are jobs elsewhere, and texts, which are cheap.
   const paid = (await samples).filter(({ name }) => /\.(wav|jpg)$/.test(name));
   const file = choices.below(5) < 2 ? (choices.oneOf(paid) as File) : markdown(`Skerry ${choices.below(1000)}`);
   const id = randomUUID();

@@ -179,8 +179,8 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
   where a.run_id = v_run.id);
 $$;
 
--- One attempt, {"attempt": 42}, with its result for operators who see payloads. form: the schemas
--- by which its result and its row are edited, row: what of the row its stage reads.
+-- Shows an attempt, {"attempt": 42}, with its result for operators who see payloads. form: the
+-- schemas by which the result and the row are edited. row: the columns that the form names.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
