@@ -135,6 +135,8 @@ return millrace.claim_answer(p_call,
   'repeated answer', v_filled.batch, array(
     select distinct f.stage_id
     from millrace.version_stages f
+    -- The first call woke workers of the project's own by itself.
+    join millrace.stages s on s.id = f.stage_id and s.host is null
     where v_stage.id = any (f.needs) and millrace.has_ready_work(f.stage_id)), p_verdicts);
 $$;
 

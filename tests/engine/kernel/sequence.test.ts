@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { chain, test } from '../../support/engine.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, released, Worker, waiting } from '../../support/worker.ts';
 
@@ -41,6 +41,16 @@ test('the repeat of a completion names the follower to wake once more, since the
   const second = { pipeline: 'flow', stage: 'second', function: 'flow-second' };
   expect(answer.wake).toEqual([second]);
   expect(repeat.wake).toEqual([second]);
+});
+
+test('neither a completion nor its repeat names a follower that runs on a worker of its own', async ({ engine }) => {
+  const [first, second] = chain(['first', 'second']);
+  await engine.pipeline([first as object, { ...second, host: 'worker' }] as Parameters<Engine['pipeline']>[0]);
+  await engine.queued('first');
+  const worker = await Worker.of(engine, 'first');
+  const report = completed(await worker.takeOne());
+  expect((await worker.complete([report])).wake).toEqual([]);
+  expect((await worker.complete([report], 0, worker.seq)).wake).toEqual([]);
 });
 
 test('every outcome repeated is recorded once', async ({ engine }) => {
