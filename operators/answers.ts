@@ -1,5 +1,6 @@
 // Answers of the database's functions for operators, with the fields that the page shows.
 import type { AlertFacts } from '../supabase/functions/_millrace/engine/alert-contract.ts';
+import type { Usage } from '../supabase/functions/_millrace/engine/engine-contract.ts';
 import type { HealthFault } from '../supabase/functions/_millrace/engine/metrics-contract.ts';
 
 export interface Throttle {
@@ -388,6 +389,16 @@ export interface Attempt {
   superseded?: boolean;
 }
 
+/** An attempt with what its lists leave out. Result, usage, form and row are there for operators who may see payloads. */
+export interface WholeAttempt extends Attempt {
+  payloads: boolean;
+  output: Payload | null;
+  /** The schemas of the stage's result and of the row's columns; null before its function has told them. */
+  form?: { result?: Record<string, unknown>; row?: Record<string, unknown> } | null;
+  row?: Record<string, unknown> | null;
+  usage?: Partial<Usage> | null;
+}
+
 export interface Payload {
   value?: unknown;
   cut?: string;
@@ -424,6 +435,8 @@ export interface Turn {
   stage_run: number;
   turn: number;
   kind: 'model' | 'tool';
+  /** The attempt that asked. */
+  attempt: number;
   what: string;
   tool?: string;
   tokens?: number;

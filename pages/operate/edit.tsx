@@ -1,14 +1,9 @@
 // Editing a result or the row: a form made of the schema that the stage's function has told, and what it sends.
+import type { WholeAttempt } from '../../operators/answers.ts';
 import { ActionButton, type Field } from './actions.tsx';
 
 type Schema = Record<string, unknown>;
 type Values = Record<string, unknown>;
-
-/** The schemas of a stage's code; null before its function has told them. */
-export interface Form {
-  result?: Schema;
-  row?: Schema;
-}
 
 interface Part extends Field {
   /** Turns the text of the field into its value. */
@@ -76,7 +71,7 @@ export interface Edited {
 
 interface EditProps {
   of: Edited;
-  form: Form | null;
+  form: WholeAttempt['form'];
   result: unknown;
   row: Values | null;
 }

@@ -1,6 +1,6 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
-import type { Run as Answer, Attempt, Fault, Payload } from '../../operators/answers.ts';
+import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { verbs } from '../../operators/verbs.ts';
@@ -15,13 +15,14 @@ import { type Action, ActionButton, againChoices, isForGood } from './actions.ts
 import { read } from './api.ts';
 import { Decisions, Turns } from './conversation.tsx';
 import { attemptsAddress, logAddress, rowAddress } from './dashboard.ts';
-import { EditButtons, type Edited, type Form } from './edit.tsx';
+import { EditButtons, type Edited } from './edit.tsx';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { JournalEntries } from './journal.tsx';
 import { Reason } from './links.tsx';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
+import { Tries } from './tries.tsx';
 import { Waterfall } from './waterfall.tsx';
 
 export function Run({ of }: Route) {
@@ -49,6 +50,7 @@ export function Run({ of }: Route) {
           <h3>Attempts</h3>
           <Waterfall run={found} />
           <Attempts run={found} />
+          <Tries run={found} />
           <Children run={found} />
           <Turns turns={found.turns} />
           <Decisions decisions={found.decisions} />
@@ -300,16 +302,6 @@ function Attempts({ run: { run, attempts } }: { run: Answer }) {
       ]}
     />
   );
-}
-
-interface WholeAttempt {
-  payloads: boolean;
-  output: Payload | null;
-  error: Fault | null;
-  log?: string;
-  deleted_after?: number;
-  form?: Form | null;
-  row?: Record<string, unknown> | null;
 }
 
 /** The result of an attempt, read when an operator opens it. */

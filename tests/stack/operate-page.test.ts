@@ -7,6 +7,7 @@ import type { Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { barriers } from '../support/stack/barriers.ts';
 import { OperateStack } from '../support/stack/operate-stack.ts';
+import { hostile } from '../support/stack/orders-stack.ts';
 import { playbookWalks } from '../support/stack/playbook-walks.ts';
 import { Walk } from '../support/stack/walk.ts';
 
@@ -1018,6 +1019,73 @@ test('a result is edited by the form of its schema, and a value that does not fi
   const outputs = 'select output from millrace.attempts where run_id = $1 and state = $2 order by id desc limit 1';
   expect(await operate.rows(outputs, [run, 'completed'])).toEqual([{ output: { title: 'Green tea', pages: 4 } }]);
   await page.getByText('superseded').first().waitFor();
+});
+
+test('two tries of a stage stand side by side with signs at the lines that differ, and in a narrow window as one list', async () => {
+  const [{ run } = {}] = await operate.rows(
+    `with added as (insert into public.orders (name) values ('Order to compare') returning id)
+     select millrace.start('orders', id::text) as run from added`,
+  );
+  for (const [title, model, cost, took] of [
+    ['Tea', 'small', 0.004, 2],
+    ['Green tea', 'large', 0.02, 5],
+  ]) {
+    if (title !== 'Tea') await operate.rows(`select millrace.reset($1, 'read')`, [run]);
+    await operate.rows(`select millrace.complete_stage($1, 'read', $2)`, [
+      run,
+      JSON.stringify({ title, sort: hostile }),
+    ]);
+    const result = { lines: [...Array.from({ length: 20 }, (_, n) => n), title], total: 4 };
+    await operate.rows(`select millrace.complete_stage($1, 'price', $2)`, [run, JSON.stringify(result)]);
+    await operate.rows(
+      `update millrace.attempts a set started_at = finished_at - make_interval(secs => $3), usage = jsonb_build_object(
+         'model', $2::text, 'prompt', 'price@1', 'input_tokens', 900, 'output_tokens', 80, 'cost_usd', $4::numeric)
+       from millrace.stages s where s.id = a.stage_id and s.name = 'price' and a.run_id = $1 and not a.superseded`,
+      [run, model, took, cost],
+    );
+    await operate.rows(
+      `insert into millrace.turns (run_id, stage_id, stage_run, seq, kind, content, attempt_id, created_at)
+       select a.run_id, a.stage_id, a.number, 1, 'model', jsonb_build_object('asked', $2::text), a.id, millrace.now()
+       from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+       where s.name = 'price' and a.run_id = $1 and not a.superseded`,
+      [run, `Price this:\n${title}`],
+    );
+  }
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  await page.getByRole('button', { name: 'Compare the last two of price' }).click();
+  const row = (name: string) => page.getByRole('region', { name: 'What differs' }).getByRole('row', { name });
+  for (const [name, was, is] of [
+    ['Model differs', 'small', 'large'],
+    ['Version of the prompt', 'price@1', 'price@1'],
+    ['Tokens in', '900', '900'],
+    ['Cost differs', '$0.004', '$0.02'],
+    ['Took differs', '2 s', '5 s'],
+  ] as const) {
+    expect(await row(name).getByRole('cell').allInnerTexts()).toEqual([expect.stringContaining(name), was, is]);
+  }
+  const lines = async (name: string, sign: 'deletion' | 'insertion') =>
+    (await page.getByRole('group', { name, exact: true }).getByRole(sign).allInnerTexts()).map((line) =>
+      line.replace(/ +/g, ' '),
+    );
+  expect(await lines('Input: the result of read', 'deletion')).toEqual(['− "title": "Tea"']);
+  expect(await lines('Input: the result of read', 'insertion')).toEqual(['+ "title": "Green tea"']);
+  expect(await lines('Prompt', 'insertion')).toEqual(['+ Green tea']);
+  expect(await lines('Result', 'deletion')).toEqual(['− "Tea"']);
+  expect(await lines('Result', 'insertion')).toEqual(['+ "Green tea"']);
+  await page.getByText('lines alike').waitFor();
+  await isOpenToAll(page, 'tries');
+  await page.setViewportSize({ width: 390, height: 900 });
+  const result = page.getByRole('group', { name: 'Result', exact: true });
+  const left = (sign: 'deletion' | 'insertion') =>
+    result.getByRole(sign).evaluate((line) => line.getBoundingClientRect());
+  expect((await left('insertion')).left).toBe((await left('deletion')).left);
+  expect(await result.getByText('"total": 4').filter({ visible: true }).count()).toBe(1);
+  // Others are chosen by name, and the address keeps them.
+  const newer = page.getByLabel('Newer try');
+  await newer.selectOption({ index: 0 });
+  await page.getByRole('group', { name: 'Result', exact: true }).getByText('"title": "Green tea"').waitFor();
+  expect(page.url()).toMatch(/older=\d+&newer=\d+/);
 });
 
 test('what a result says that it may lack is a warning on its run and its stage', async () => {

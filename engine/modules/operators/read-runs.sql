@@ -146,8 +146,9 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
     select jsonb_strip_nulls(to_jsonb(l) - case when v_caller.payloads then '{}'
       else '{asked,arguments,output}' end::text[])
     from (
-      select g.stage, g.stage_run, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
-        millrace.cut_text(g.tool, 200) as tool, g.tokens, g.cost_usd, g.at,
+      select g.stage, g.stage_run, g.seq as turn, g.kind, g.attempt_id as attempt,
+        millrace.cut_text(g.what, 200) as what, millrace.cut_text(g.tool, 200) as tool,
+        g.tokens, g.cost_usd, g.at,
         millrace.cut_text(g.asked) as asked, millrace.cut_text(g.arguments) as arguments,
         millrace.cut_text(g.output) as output
       from millrace.agent_log g
@@ -181,6 +182,7 @@ $$;
 
 -- Shows an attempt, {"attempt": 42}, with its result for operators who see payloads. form: the
 -- schemas by which the result and the row are edited. row: the columns that the form names.
+-- usage: what the handler reported, such as model, tokens and cost.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
@@ -198,7 +200,7 @@ return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object
   'output', case when v_caller.payloads and v_attempt.deleted_after is null
     then millrace.payload_json(v_attempt.output) end)
   || case when v_caller.payloads then (
-    select jsonb_build_object('form', s.form,
+    select jsonb_build_object('form', s.form, 'usage', v_attempt.usage - 'log',
       'row', millrace.row_part(r, s.form #> '{row,properties}'))
     from millrace.runs r
     join millrace.stages s on s.id = v_attempt.stage_id

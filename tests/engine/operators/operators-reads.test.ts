@@ -447,7 +447,7 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
   expect(await lines({ since: '2026-11-02T09:30:00Z' })).toEqual([]);
 });
 
-test('an attempt and the ten newest of a run show their last log lines, to those who see payloads', async ({
+test('an attempt shows its usage, and the ten newest of a run their last log lines, to those who see payloads', async ({
   engine,
 }) => {
   await engine.pipeline([{ name: 'one', retry: { max_attempts: 20, backoff: { kind: 'list', seconds: [0] } } }]);
@@ -457,7 +457,7 @@ test('an attempt and the ten newest of a run show their last log lines, to those
   for (let at = 1; at <= 12; at++) {
     const [item] = await worker.take();
     attempts.push(item?.attempt as number);
-    await worker.report({ ...failed(item as never, { code: 'gone' }), usage: { log: `line ${at}` } });
+    await worker.report({ ...failed(item as never, { code: 'gone' }), usage: { model: 'small', log: `line ${at}` } });
   }
   const operator = await viewer(engine);
   const [{ run }] = (await runs(operator)).runs as [Row];
@@ -467,9 +467,13 @@ test('an attempt and the ten newest of a run show their last log lines, to those
     ...Array.from({ length: 9 }, (_, at) => `line ${at + 4}`),
     undefined,
   ]);
-  expect(await operator.ask('attempt', { attempt: attempts[0] })).toMatchObject({ log: 'line 1' });
+  expect(await operator.ask('attempt', { attempt: attempts[0] })).toMatchObject({
+    log: 'line 1',
+    usage: { model: 'small' },
+  });
   const without = await signIn(engine, 'eve', { role: 'viewer', payloads: false });
-  expect(await without.ask('attempt', { attempt: attempts[0] })).not.toHaveProperty('log');
+  const seen = await without.ask<Row>('attempt', { attempt: attempts[0] });
+  expect(Object.keys(seen).filter((field) => ['log', 'usage', 'row'].includes(field))).toEqual([]);
 });
 
 test('a stage tells since when each release of its function works, and what a row takes', async ({ engine }) => {
