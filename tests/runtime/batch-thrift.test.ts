@@ -89,6 +89,27 @@ test('a batch that has ended without naming its files is asked again', async ({ 
   expectOne(site);
 });
 
+test('a batch that has named no files when its time is over is asked for them, not bought again', async ({
+  engine,
+}) => {
+  const price = { within: '1h', fallback: 'direct' } as const;
+  const site = await play(engine, { plan: () => ({ filesAfter: 15 }), price });
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('a repeated refusal of a file fails no line behind the refused one', async ({ engine }) => {
+  const site = await begun(engine, { plan: () => ({ end: 'running' }) });
+  const [batch] = await engine.rows<{ id: string; job_id: string }>('select id, job_id from public.model_batches');
+  const refusal = { line: 1, answer: { fault: { status: 400, code: null, type: null, message: 'refused' } } };
+  const args = { p_job: batch, p_items: [refusal] };
+  for (let n = 0; n < 2; n++) await site.rpc('model_batch_reject', args, AbortSignal.timeout(5_000));
+  const failed = await engine.rows(
+    `select row_number() over (order by id)::int as line, answer is not null as failed from public.model_batch_lines`,
+  );
+  expect(failed.filter((one) => one.failed)).toEqual([{ line: 1, failed: true }]);
+});
+
 test('a refusal of the whole file fails no row for good', async ({ engine }) => {
   const plan = (_: unknown, at: number): Plan => (at === 0 ? { invalid: [Number.NaN] } : {});
   const site = await play(engine, { plan });

@@ -75,7 +75,7 @@ function sumsOf({ batch, context }: Work): Promise<z.output<typeof sums>> {
 /** Reads the files on from where the last invocation ended. False when there is more. */
 async function takeResults(work: Work, from: Progress): Promise<boolean> {
   const { batch, begun, steps, context } = work;
-  const { files } = begun;
+  const files = await filesOf(work);
   let { pass, file, line } = from;
   for (; file < files.length; file++, line = 0) {
     const read = await takeFile(work, files[file] as string, line);
@@ -99,6 +99,15 @@ async function takeResults(work: Work, from: Progress): Promise<boolean> {
   await endBatch(work);
   await steps.record({ ...from, phase: 'hand', pass, file, line: 0 });
   return true;
+}
+
+/** Returns where the results are. A batch that had results but named no files when its time was over is asked for them anew. */
+async function filesOf({ batch, begun, context }: Work): Promise<string[]> {
+  const { files, results } = begun;
+  if (files.length > 0 || results === 0 || batch.job_id === null) return files;
+  const provider = providerOf(batch, context.env);
+  const state = await apiOf(batch).stateOf(batch.job_id, { provider, signal: context.signal });
+  return state?.files ?? [];
 }
 
 /** Takes the results in a file behind so many lines. Null when all are taken, else the lines that are read. */

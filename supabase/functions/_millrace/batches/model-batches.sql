@@ -303,14 +303,21 @@ from (
 $$;
 
 -- Fails the questions for which the provider refused the whole file, [{line, answer}] by their
--- places in it, and lets the batch begin again without them.
+-- places in it, and lets the batch begin again without them. A repeated call changes nothing: the
+-- places are those in the file of this job.
 create function public.model_batch_reject(p_job jsonb, p_items jsonb) returns jsonb
 language sql security definer set search_path = ''
 as $$
-with numbered as (
+with refused as (
+  select b.id
+  from public.model_batches b
+  where b.id = (p_job ->> 'id')::bigint and b.job_id = p_job ->> 'job_id'
+  for update
+), numbered as (
   select l.id, row_number() over (order by l.id) as line
-  from public.model_batch_lines l
-  where l.batch_id = (p_job ->> 'id')::bigint and l.answer is null
+  from refused b
+  join public.model_batch_lines l on l.batch_id = b.id
+  where l.answer is null
     and (l.handed_at is null or l.dropped)
 ), rejected as (
   update public.model_batch_lines l
@@ -321,7 +328,8 @@ with numbered as (
 )
 update public.model_batches b
 set begun_at = null, job_id = null, round = b.round + 1
-where b.id = (p_job ->> 'id')::bigint and b.job_id = p_job ->> 'job_id'
+from refused o
+where b.id = o.id
 returning jsonb_build_object('rejected', (select count(*) from rejected))
 $$;
 
