@@ -15,6 +15,7 @@ const options = {
   status: word,
   error: word,
   entity: word,
+  text: word,
   parent: word,
   since: word,
   before: word,

@@ -87,7 +87,7 @@ export function readTools(api: Api): Tool[] {
       'runs',
       'Runs by a filter: the newest first; by stage or error_code without a status, those that failed come first. An empty list with next ' +
         'means none among those looked at: go on with cursor.',
-      { ...filterShape, ...page },
+      { ...filterShape, text: text.optional().describe('anywhere in label, key, errors or metadata'), ...page },
     ),
     reads(
       'run',

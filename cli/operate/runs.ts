@@ -61,10 +61,10 @@ export const runs = definePlaced({
   usage: `npx millrace runs [PIPELINE] [--remote[=REF]]
   Runs, the newest first.
 ${filterUsage}
-  --limit N (20), --cursor NEXT`,
+  --text WORDS (anywhere in label, key, errors or metadata), --limit N (20), --cursor NEXT`,
   words: 1,
-  takes: [...filterOptions, 'limit', 'cursor'],
-  place: (asked) => placeOf('runs', { ...filterOf(asked), pipeline: pipelineOf(asked) }),
+  takes: [...filterOptions, 'text', 'limit', 'cursor'],
+  place: (asked) => placeOf('runs', { ...filterOf(asked), text: textOf(asked, 'text'), pipeline: pipelineOf(asked) }),
   run: listRuns,
 });
 
@@ -72,6 +72,7 @@ async function listRuns(asked: Asked): Promise<0> {
   const query = defined({
     ...filterOf(asked),
     pipeline: pipelineOf(asked),
+    text: textOf(asked, 'text'),
     limit: numberOf(asked, 'limit') ?? 20,
     cursor: textOf(asked, 'cursor'),
   });

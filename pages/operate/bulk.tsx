@@ -29,7 +29,7 @@ interface ButtonsProps {
 
 /** Buttons that ask for a preview of a verb. */
 export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: ButtonsProps) {
-  const { pipeline, status } = filter;
+  const { pipeline, status, text } = filter;
   async function preview(verb: Verb): Promise<void> {
     const all = chosen.length > 0 ? { pipeline, runs: chosen } : filter;
     try {
@@ -48,7 +48,9 @@ export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: Butto
       ? 'Choose a pipeline first: a bulk is about one.'
       : status && status !== statusFor[verb]
         ? `It is for runs that are ${statusFor[verb]}.`
-        : undefined;
+        : text && chosen.length === 0
+          ? 'A text finds runs, but bounds no bulk: choose runs, or leave it out.'
+          : undefined;
   return (
     <div class="actions">
       {shown.map((verb) => (

@@ -43,14 +43,25 @@ const screenHits = (): Hit[] =>
     .filter(([, { key }]) => key !== undefined)
     .map(([name, { title }]) => ({ address: to(name), title, kind: 'screen' }));
 
-/** Runs by what somebody has in hand: the number of a run or an attempt, the key of a row, a label, a trace. */
+/**
+ * Runs by what somebody has in hand: the number of a run or an attempt, the key of a row, a label, a trace. After them the newest that have
+ * the text anywhere in their label, errors or metadata, and the way to all of these.
+ */
 async function findRuns(text: string): Promise<Hit[]> {
-  const { runs } = await read<{ runs: ListedRun[] }>('search', { text });
-  return runs.map((run) => ({
+  const ask = (name: string, query: object) =>
+    read<{ runs: ListedRun[] }>(name, { text, ...query }).then(
+      ({ runs }) => runs,
+      () => [],
+    );
+  const [known, beside] = await Promise.all([ask('search', {}), ask('runs', { limit: 10 })]);
+  const all = [...known, ...beside.filter(({ run }) => !known.some((one) => one.run === run))];
+  const list = { address: to('runs', '', { text }), title: `All runs with “${text}”`, kind: 'label, error, metadata' };
+  const hits = all.map((run) => ({
     address: to('run', run.run),
     title: `${run.label ?? run.entity} – ${run.pipeline}, ${run.status}`,
     kind: `run ${run.run}`,
   }));
+  return [...hits, list];
 }
 
 async function pipelineHits(): Promise<Hit[]> {
@@ -102,7 +113,9 @@ function Palette() {
           open(chosen);
         }}
       >
-        <label for="palette">A screen, a pipeline, or a run by its number, row, label or trace</label>
+        <label for="palette">
+          A screen, a pipeline, or a run by its number, trace or row, or by a text in its label, errors or metadata
+        </label>
         <input
           id="palette"
           ref={input}

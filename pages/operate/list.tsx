@@ -12,8 +12,8 @@ interface ListProps<Row> {
   /** Under what it answers the rows. */
   rows: string;
   query: Record<string, unknown>;
-  /** Draws the rows; `first` is the newest answer, with what it says beside them, and `isEnd` says that no more can follow. */
-  children: (rows: Row[], first: Answer, isEnd: boolean) => ComponentChildren;
+  /** Draws the rows; `first` is the newest answer, with what it says beside them, `isEnd` says that no more can follow, and `pages` how many were read. */
+  children: (rows: Row[], first: Answer, isEnd: boolean, pages: number) => ComponentChildren;
 }
 
 type Answer = { next: string | null } & Record<string, unknown>;
@@ -43,7 +43,7 @@ export function List<Row>({ name, rows, query, children }: ListProps<Row>) {
         const found = pages.flatMap((page) => page[rows] as Row[]);
         return (
           <>
-            {children(found, first, !next)}
+            {children(found, first, !next, pages.length)}
             {error.value !== undefined && <Trouble error={error.value} />}
             {next && <Further next={next} isEmpty={found.length === 0} isBusy={isBusy.value} more={more} />}
           </>

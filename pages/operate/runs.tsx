@@ -1,20 +1,28 @@
 // Runs by a filter, and what may be done to those that are chosen, or to all that match.
 import { useSignal } from '@preact/signals';
 import type { ListedRun } from '../../operators/answers.ts';
-import { span } from '../../operators/numbers.ts';
+import { count, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { Ago, sinceMs } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
+import { read } from './api.ts';
 import { BulkButtons } from './bulk.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
 import { State } from './states.tsx';
 
-const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'since', 'before'];
+const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'text', 'since', 'before'];
 const numbers = ['parent'];
+
+interface Count {
+  count: number;
+  /** Not null where there may be more. */
+  next: string | null;
+}
 
 export function Runs(route: Route) {
   const query = asked(route.query, texts, numbers);
@@ -28,6 +36,7 @@ export function Runs(route: Route) {
           { name: 'status', label: 'Status', choices: ['running', 'completed', 'failed', 'cancelled'] },
           { name: 'error_code', label: 'Error' },
           { name: 'entity', label: 'Row' },
+          { name: 'text', label: 'Text' },
         ]}
       />
       <ListedRuns key={JSON.stringify(query)} query={query} />
@@ -40,17 +49,43 @@ export function ListedRuns({ query }: { query: Record<string, unknown> }) {
   const chosen = useSignal<number[]>([]);
   return (
     <List<ListedRun> name="runs" rows="runs" query={query}>
-      {(runs, _, isEnd) => (
+      {(runs, _, isEnd, pages) => (
         <>
+          <Matches of={query} />
           <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
-          <RunsTable runs={runs} chosen={chosen} isEnd={isEnd} />
+          <RunsTable runs={runs} chosen={chosen} none={isEnd ? 'No run matches.' : noneYet(query, pages)} />
         </>
       )}
     </List>
   );
 }
 
-function RunsTable({ runs, chosen, isEnd }: { runs: ListedRun[]; chosen: { value: number[] }; isEnd: boolean }) {
+/** How many runs the database looks at for a text before it answers. */
+const lookedForText = 2500;
+
+const noneYet = ({ text }: Record<string, unknown>, pages: number) =>
+  `None among the newest ${text ? `${count(pages * lookedForText)} ` : ''}runs. There are more to look at.`;
+
+/** How many runs match, which the database counts to 2,500. */
+function Matches({ of: query }: { of: Record<string, unknown> }) {
+  const key = `count ${JSON.stringify(query)}`;
+  const { answer } = usePoll(key, () => read<Count>('runs', { ...query, count: true }), 30_000).value;
+  if (!answer || (answer.count === 0 && answer.next !== null)) return null;
+  return (
+    <p class="hint" role="status">
+      {count(answer.count)}
+      {answer.next !== null && '+'} match
+    </p>
+  );
+}
+
+interface TableProps {
+  runs: ListedRun[];
+  chosen: { value: number[] };
+  none: string;
+}
+
+function RunsTable({ runs, chosen, none }: TableProps) {
   const all = runs.map(({ run }) => run);
   const isAll = runs.length > 0 && all.every((run) => chosen.value.includes(run));
   const choose = (some: number[], isOn: boolean) => {
@@ -64,7 +99,7 @@ function RunsTable({ runs, chosen, isEnd }: { runs: ListedRun[]; chosen: { value
       label="Runs"
       rows={runs}
       keyOf={({ run }) => run}
-      none={isEnd ? 'No run matches.' : 'None among the newest runs. There are more to look at.'}
+      none={none}
       columns={[
         {
           name: (

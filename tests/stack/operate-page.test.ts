@@ -407,6 +407,46 @@ test('a key that is pressed the moment a screen is there is heard, and the focus
   expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('A');
 });
 
+test('a list finds runs by a text anywhere in them, says how many match, and claims no more than was looked at', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders`);
+  await page.getByText('40 match', { exact: true }).waitFor();
+  await page.getByLabel('Text', { exact: true }).fill('FILE has no');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('3 match', { exact: true }).waitFor();
+  expect(await page.getByRole('row').filter({ hasText: 'the file has no text' }).count()).toBe(3);
+  const all = page.getByRole('button', { name: 'Retry all that match …' });
+  expect(await all.getAttribute('title')).toContain('choose runs');
+  await page
+    .getByRole('checkbox', { name: /^Run \d/ })
+    .first()
+    .check();
+  await page.getByRole('button', { name: 'Retry 1 chosen …' }).waitFor();
+  await page.getByRole('button', { name: /^Search/ }).click();
+  await page.getByRole('dialog').getByRole('textbox').fill('has no text');
+  await page
+    .getByRole('dialog')
+    .getByRole('link', { name: /^Order \d+ – orders, failed/ })
+    .first()
+    .waitFor();
+  await page
+    .getByRole('dialog')
+    .getByRole('link', { name: /^All runs with “has no text”/ })
+    .click();
+  await page.getByText('3 match', { exact: true }).waitFor();
+  await page.route('**/millrace_runs', (route) =>
+    route.fulfill({
+      json: JSON.stringify(route.request().postDataJSON()).includes('"count":true')
+        ? { count: 2500, next: '7' }
+        : { runs: [], next: '7' },
+    }),
+  );
+  await page.reload();
+  await page.getByText('2,500+ match', { exact: true }).waitFor();
+  await page.getByText(/^None among the newest [\d,]+ runs\. There are more to look at\.$/).waitFor();
+  await page.getByRole('button', { name: 'Search further' }).waitFor();
+});
+
 test('the palette finds a run by what it is called, by the keyboard alone', async () => {
   const page = await operate.atMachine();
   await page.keyboard.press('/');

@@ -118,7 +118,8 @@ return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}
 $$;
 
 -- Finds runs by a filter with one status, names of rows or runs, or neither a stage nor a code; as
--- find_runs(). but_failed: leaves failed runs out.
+-- find_runs(). but_failed: leaves failed runs out. text: anywhere in a run's key, label, messages of
+-- errors and, with payloads, metadata.
 create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
@@ -197,7 +198,18 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
         and millrace.is_last_word(a)
       limit 1)$sql$,
     concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
-      'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end);
+      'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end,
+  -- A condition on attempts: find_among() looks at 2,500 runs.
+  case when p_filter ? 'text' then format($sql$(
+    select strpos(lower(concat_ws(chr(10), r.entity_id, millrace.label_of(p, r.entity_id), (
+        select string_agg(a.error ->> 'message', chr(10))
+        from millrace.attempts a
+        where a.run_id = r.id), (
+        select m.value::text
+        from millrace.run_metadata m
+        where m.id = r.metadata_id and %L))), lower(%L)) > 0
+    from millrace.pipelines p
+    where p.id = r.pipeline_id)$sql$, p_filter -> 'payloads', p_filter ->> 'text') end);
 select f.ids, f.next
 into run_ids, v_last
 from millrace.find_among(

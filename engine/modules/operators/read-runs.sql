@@ -46,18 +46,26 @@ join millrace.pipelines p on p.id = r.pipeline_id
 left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
--- Runs by a filter, the newest first, or the newest end where their status is over. More from
--- {"cursor": next} on, while it is not null.
+-- Runs by a filter, the newest first, or the newest end where their status is over. {"text": …}
+-- finds those that have it anywhere in their key, label, errors' messages or metadata. More from
+-- {"cursor": next} on, while it is not null. {"count": true} counts them instead, to 2500: next is
+-- not null where there may be more.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query,
-    millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}');
-  v_found record := millrace.find_runs(
-    millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'), p_query);
+  v_caller millrace.caller := millrace.enter(p_query, millrace.filter_fields()
+    || '{"text": "text", "count": "boolean", "cursor": "cursor", "limit": "size"}');
+  v_counts boolean := p_query -> 'count' = 'true' is true;
+  v_found record := millrace.find_runs(millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'),
+    p_query || jsonb_build_object('payloads', v_caller.payloads)
+      || case when v_counts then '{"limit": 2501}' else '{}' end::jsonb);
 
+if v_counts then
+  return jsonb_build_object(
+    'count', least(cardinality(v_found.run_ids), 2500), 'next', v_found.next);
+end if;
 return jsonb_build_object(
   'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
 $$;

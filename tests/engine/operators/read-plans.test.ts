@@ -79,6 +79,9 @@ const reads = {
   'a page of dead letters': `select public.millrace_runs('{"pipeline": "flow", "status": "failed"}')`,
   'runs that completed': `select public.millrace_runs('{"status": "completed"}')`,
   'runs that failed, by error code': `select public.millrace_runs('{"status": "failed", "error_code": "code_1"}')`,
+  'runs by a text anywhere': `select public.millrace_runs('{"text": "no run has this"}')`,
+  'a count of runs': `select public.millrace_runs('{"status": "completed", "count": true}')`,
+  'a count of runs by a text': `select public.millrace_runs('{"text": "item", "count": true}')`,
   'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
   'runs under way': `select public.millrace_runs('{"status": "running"}')`,
   'a preview of failed runs': `select public.millrace_act(
@@ -131,6 +134,9 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
     'doctor',
     'a slice of the invariants',
     'search by label',
+    'runs by a text anywhere',
+    'a count of runs',
+    'a count of runs by a text',
     'what a run has been through',
     'sweep',
   ] as const;
