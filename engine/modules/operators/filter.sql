@@ -118,8 +118,8 @@ return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}
 $$;
 
 -- Finds runs by a filter with one status, names of rows or runs, or neither a stage nor a code; as
--- find_runs(). but_failed: leaves failed runs out. text: anywhere in a run's key, label, messages of
--- errors and, with payloads, metadata.
+-- find_runs(). but_failed: leaves failed runs out. text: anywhere in a run's key, label or errors'
+-- messages, and with payloads in its metadata.
 create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
@@ -201,15 +201,12 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
       'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end,
   -- A condition on attempts: find_among() looks at 2,500 runs.
   case when p_filter ? 'text' then format($sql$(
-    select strpos(lower(concat_ws(chr(10), r.entity_id, millrace.label_of(p, r.entity_id), (
-        select string_agg(a.error ->> 'message', chr(10))
-        from millrace.attempts a
+    select strpos(lower(concat_ws(' ', r.entity_id, millrace.label_of(p, r.entity_id), (
+        select string_agg(a.error ->> 'message', ' ') from millrace.attempts a
         where a.run_id = r.id), (
-        select m.value::text
-        from millrace.run_metadata m
+        select m.value from millrace.run_metadata m
         where m.id = r.metadata_id and %L))), lower(%L)) > 0
-    from millrace.pipelines p
-    where p.id = r.pipeline_id)$sql$, p_filter -> 'payloads', p_filter ->> 'text') end);
+    from millrace.pipelines p where p.id = r.pipeline_id)$sql$, p_filter -> 'payloads', p_filter ->> 'text') end);
 select f.ids, f.next
 into run_ids, v_last
 from millrace.find_among(
