@@ -7,7 +7,7 @@ import { serveWorker } from '../../supabase/functions/_millrace/serve-worker.ts'
 import { EndlessBudget } from '../../supabase/functions/_millrace/worker/own-host.ts';
 import { projectFolder, runNode } from '../cli/run-command.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { refusedUrl } from '../support/http-server.ts';
+import { refusedUrl, startServer } from '../support/http-server.ts';
 import { ended, runtimes, secretKey, WorkerSite } from '../support/runtime/worker-process.ts';
 import { until } from '../support/until.ts';
 
@@ -79,6 +79,50 @@ test.for(runtimes)('kill -9 of a worker on %s loses nothing: the next works its 
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'completed'`)).toBe(5);
   // A process of one's own tells nothing of the limits of an isolate.
   expect(await engine.value('select count(*)::int from millrace.row_costs')).toBe(0);
+});
+
+/** An answer of chat completions that calls the tool `look`, or that says this. */
+function chatAnswer(turn: number, said?: string) {
+  const call = { id: `call_${turn}`, type: 'function', function: { name: 'look', arguments: `{"page":${turn}}` } };
+  const message = { role: 'assistant', content: said ?? null, ...(said ? {} : { tool_calls: [call] }) };
+  const choices = [{ index: 0, message, finish_reason: said ? 'stop' : 'tool_calls' }];
+  const usage = { prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 };
+  return { id: `chat-${turn}`, object: 'chat.completion', created: 1, model: 'a-model', choices, usage };
+}
+
+test('an agent of the AI SDK that is killed by kill -9 resumes behind its last turn', async ({ engine }) => {
+  const agent = { debug: true };
+  await engine.pipeline([{ ...stage, kind: 'agent', agent, batch_size: 1 }]);
+  const site = await new WorkerSite(engine).start();
+  const model = await startServer(({ body }) => {
+    const turn = JSON.parse(body).messages.filter(({ role }: { role: string }) => role === 'tool').length + 1;
+    return { json: chatAnswer(turn, turn > 2 ? 'Lit.' : undefined) };
+  });
+  const [id] = await engine.queued('work');
+  const work = () => site.work('node', { MODEL_URL: model.url }, 'tests/support/runtime/agent-main.ts');
+  const worker = await work();
+  await site.atGate(1);
+  site.pass(`${id}-1`);
+  await until(() => site.arrived.includes(`${id}-2`));
+  worker.kill('SIGKILL');
+  expect(await ended(worker)).toBe('SIGKILL');
+  await site.atGate(0);
+  await engine.advance('61 seconds');
+  await engine.sweepAll();
+  await engine.advance('61 seconds');
+  site.open();
+  await work();
+  await allDone(engine);
+  expect(await engine.rows('select work_result as r from public.items')).toEqual([{ r: { said: 'Lit.' } }]);
+  expect(model.received).toHaveLength(3);
+  expect(site.arrived).toEqual([`${id}-1`, `${id}-2`, `${id}-2`]);
+  expect(await engine.rows('select what, tool, output, tokens::int from millrace.agent_log order by seq')).toEqual([
+    { what: 'calls look', tool: 'look', output: null, tokens: 11 },
+    { what: 'answers', tool: 'look', output: '{"page":1,"on":"the lamp is lit"}', tokens: null },
+    { what: 'calls look', tool: 'look', output: null, tokens: 11 },
+    { what: 'answers', tool: 'look', output: '{"page":2,"on":"the lamp is lit"}', tokens: null },
+    { what: 'answers', tool: null, output: 'Lit.', tokens: 11 },
+  ]);
 });
 
 test('a process that is to end saves what it has finished for half a minute after the database last answered', () => {

@@ -15,6 +15,7 @@ const publicFiles = [
   `${functions}/_millrace/model/prompt.ts`,
   `${functions}/_millrace/agents/agent.ts`,
   `${functions}/_millrace/agents/agent-tools.ts`,
+  `${functions}/_millrace/agents/record-turns.ts`,
   `${functions}/_services/pdf/pdf.ts`,
 ];
 const publicFolders = [`${functions}/_services`];

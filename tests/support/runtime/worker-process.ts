@@ -24,6 +24,8 @@ export const runtimes: Runtime[] = process.env.BUN_BINARY ? ['node', 'deno', 'bu
 export class WorkerSite {
   /** The calls so far, with their answers. */
   readonly calls: { name: string; answer: Record<string, unknown> }[] = [];
+  /** The handlers that have come to the gate, by the row. */
+  readonly arrived: string[] = [];
   /** The handlers that wait, by the row. */
   private readonly waiting = new Map<string, ServerResponse>();
   private isOpen = false;
@@ -62,6 +64,7 @@ export class WorkerSite {
   }
 
   private arrive(row: string, response: ServerResponse): void {
+    this.arrived.push(row);
     if (this.isOpen) {
       response.end();
       return;
@@ -82,9 +85,18 @@ export class WorkerSite {
     for (const response of this.waiting.values()) response.end();
   }
 
+  /** Lets the handler of one row go on. */
+  pass(row: string): void {
+    this.waiting.get(row)?.end();
+    this.waiting.delete(row);
+  }
+
   /** Starts a worker by one of the runtimes. */
-  async work(by: Runtime = 'node', env: Record<string, string> = {}): Promise<ChildProcess> {
-    const main = 'tests/support/runtime/work-main.ts';
+  async work(
+    by: Runtime = 'node',
+    env: Record<string, string> = {},
+    main = 'tests/support/runtime/work-main.ts',
+  ): Promise<ChildProcess> {
     if (by === 'node') return this.spawn(process.execPath, [await bundledProgram(main)], env);
     if (by === 'bun') return this.spawn(process.env.BUN_BINARY ?? 'bun', [main], env);
     const config = path.join(root, 'supabase/functions/deno.json');

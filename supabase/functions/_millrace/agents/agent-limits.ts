@@ -31,7 +31,7 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
   const [read, written] = [cachedBy(own, 'cached_input_tokens'), cachedBy(own, 'cache_write_tokens')];
   return {
     model: last.usage.model,
-    prompt: last.usage.prompt,
+    ...(last.usage.prompt !== undefined && { prompt: last.usage.prompt }),
     input_tokens: used.input,
     output_tokens: used.output,
     cost_usd: used.costUsd,

@@ -114,7 +114,7 @@ export const jobOwnerAnswer = z
 
 const turnUsage = z.object({
   model: z.string(),
-  prompt: z.string(),
+  prompt: z.string().optional(),
   input_tokens: z.number().nullable(),
   output_tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),

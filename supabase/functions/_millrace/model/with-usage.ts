@@ -3,7 +3,7 @@ import type { HandlerContext } from '../stage/stage.ts';
 import { addUsage } from './attempt-usage.ts';
 import type { PriceTable } from './model-prices.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
-import { type ReportedTokens, usageOfTokens } from './token-usage.ts';
+import { type AnswerUsage, type ReportedTokens, usageOfTokens } from './token-usage.ts';
 
 const count = z.number().min(0).nullish();
 /** The counts of tokens as clients give them: each names those that it has. */
@@ -55,13 +55,25 @@ export function withUsage<Result>(
   context: Pick<HandlerContext, 'reportUsage'>,
   { model, prompt, prices }: { model?: string; prompt?: Prompt; prices?: PriceTable } = {},
 ): Result {
+  const usage = usageOfAnswer(answer, { model, prices });
+  addUsage(context, { ...usage, ...(prompt && { prompt: promptVersion(prompt) }) });
+  return answer;
+}
+
+/**
+ * Returns what the answer of any client used up, with its cost.
+ *
+ * @internal
+ */
+export function usageOfAnswer(
+  answer: unknown,
+  { model, prices }: { model?: string | undefined; prices?: PriceTable | undefined },
+): AnswerUsage {
   const read = result.safeParse(answer).data;
   const name = model ?? read?.model ?? read?.response?.modelId ?? 'unknown';
   const given = read?.totalUsage ?? read?.usage ?? null;
   const isBatch = read?.usage?.service_tier === 'batch';
-  const usage = usageOfTokens(name, tokensOf(given), { table: prices, isBatch });
-  addUsage(context, { ...usage, ...(prompt && { prompt: promptVersion(prompt) }) });
-  return answer;
+  return usageOfTokens(name, tokensOf(given), { table: prices, isBatch });
 }
 
 function tokensOf(given: ClientUsage | null): ReportedTokens {
