@@ -11,6 +11,7 @@ const columnRoots = {
     stages: ['split', 'metadata', 'toc', 'page_numbers', 'headings', 'structure', 'review', 'assemble'],
   },
   parcels: { table: 'parcels', stages: ['weigh', 'dispatch', 'carry', 'unpack', 'insure', 'sign'] },
+  remarks: { table: 'remarks', stages: ['judge', 'reply'] },
 } as const;
 /** Pipelines whose rows show them in one column. */
 const statusRoots = {
@@ -54,7 +55,7 @@ export class Campaign {
   readonly cancelled = new Set<string>();
   /** An outcome that no fault explains. */
   readonly troubles: string[] = [];
-  /** The stages that the parcels had completed before, and how many attempts had been pruned or deleted. */
+  /** The stages that are booked and had been completed before, and how many attempts had been pruned or deleted. */
   before = { completed: 0, removed: 0 };
   /** The tasks that go on beside the steps and ends by itself. */
   readonly beside: Promise<void>[] = [];

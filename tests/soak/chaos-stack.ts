@@ -13,9 +13,11 @@ import type { Row } from '../support/engine.ts';
 import { startTestSite, type TestSite } from '../support/examples/test-site.ts';
 import { functionsFolder } from '../support/stack/functions-folder.ts';
 import { type Caller, ProjectStack } from '../support/stack/project-stack.ts';
+import { BatchProvider } from './batch-provider.ts';
 import { DataApi } from './data-api.ts';
 import { OwnWorker } from './own-worker.ts';
 import { defineParcels, parcelFunctions } from './parcels.ts';
+import { defineRemarks, remarkFunctions } from './remarks.ts';
 import { ChaosServices } from './services.ts';
 import { SmallDisk } from './small-disk.ts';
 import { Toll } from './toll.ts';
@@ -33,6 +35,7 @@ interface Parts {
   services: ChaosServices;
   dataApi: DataApi;
   toll: Toll;
+  provider: BatchProvider;
   worker: OwnWorker;
   samples: Sites;
   /** A site of short pages. */
@@ -45,12 +48,16 @@ export class ChaosStack extends ProjectStack {
   #parts: Parts | undefined;
   #removeFolder = () => {};
   #admin: pg.Pool | undefined;
+  /** How far the engine's clock was ahead when it was last read. */
+  #aheadMs = 0;
 
   static async start(): Promise<ChaosStack> {
-    const [samples, site, toll, dataApi, port] = await Promise.all([
+    let known: ChaosStack | undefined;
+    const [samples, site, toll, provider, dataApi, port] = await Promise.all([
       startSites(),
       startTestSite(),
       Toll.start(),
+      BatchProvider.start(async () => (known ? known.#now() : Date.now())),
       DataApi.start(),
       freePort(),
     ]);
@@ -58,9 +65,13 @@ export class ChaosStack extends ProjectStack {
     const hosts = [...urls.map((url) => new URL(url).host), `localhost:${new URL(site.url).port}`];
     const apiUrl = `http://127.0.0.1:${port}`;
     const services = await ChaosServices.start(apiUrl, [apiUrl, dataApi.url], hosts.join(','));
-    const folder = functionsFolder({ add: parcelFunctions, projectUrlFrom: 'PROJECT_PROXY_URL' });
+    const folder = functionsFolder({
+      add: { ...parcelFunctions, ...remarkFunctions },
+      projectUrlFrom: 'PROJECT_PROXY_URL',
+    });
     const env = {
       ...services.env,
+      ...provider.env,
       FEED_ALLOW_HOSTS: hosts.join(','),
       PROJECT_PROXY_URL: dataApi.url,
       TOLL_URL: toll.url,
@@ -75,11 +86,13 @@ export class ChaosStack extends ProjectStack {
       SUPABASE_SECRET_KEY: secretKey,
       TOLL_URL: toll.url,
     });
-    chaos.#parts = { services, dataApi, toll, worker, samples, site, disk };
+    chaos.#parts = { services, dataApi, toll, provider, worker, samples, site, disk };
     chaos.#admin = new pg.Pool({ connectionString: chaos.stack.superDbUrl, max: 2 });
     chaos.#admin.on('error', () => {});
+    known = chaos;
     await chaos.takeClock();
     await defineParcels((statement, values) => chaos.rows(statement, values));
+    await defineRemarks((statement, values) => chaos.rows(statement, values));
     await chaos.until('the Data API knows the parcels', () => chaos.#knowsParcels(), 20_000);
     await chaos.rows(`insert into public.topic (name, description) values ('Canals', 'Canals, locks, gates, boats')`);
     await chaos.rows(`insert into public.tag (name) values ('locks')`);
@@ -87,21 +100,22 @@ export class ChaosStack extends ProjectStack {
   }
 
   override async stop(): Promise<void> {
-    const { services, dataApi, toll, worker, samples, site, disk } = this.parts;
+    const { services, dataApi, toll, provider, worker, samples, site, disk } = this.parts;
     await worker.stop();
     await this.#admin?.end();
     await super.stop();
     if (disk instanceof SmallDisk) disk.unmount();
     this.#removeFolder();
-    await Promise.all([services, dataApi, toll, samples, site].map((part) => part.stop()));
+    await Promise.all([services, dataApi, toll, provider, samples, site].map((part) => part.stop()));
   }
 
   get parts(): Parts {
     return this.#parts as Parts;
   }
 
-  /** All is well again, and nothing is known of the campaign before. */
-  forget(): void {
+  /** All is well again, and nothing is known of the campaign before. The provider of batches has faults drawn from the seed. */
+  forget(seed: number): void {
+    this.parts.provider.forget(seed);
     this.parts.services.forget();
     this.parts.toll.forget();
     this.parts.dataApi.mood = 'passed on';
@@ -151,6 +165,33 @@ export class ChaosStack extends ProjectStack {
       await this.stack.postgres.start().catch(() => {});
       await pause(100);
     }
+  }
+
+  /**
+   * Moves the clock on once no batch is being begun, since a call that is cut off is known by time alone. A killed function's
+   * attempt stays started, so the wait has a bound.
+   */
+  override async advance(interval: string): Promise<void> {
+    const patient = Date.now() + 5_000;
+    while (Date.now() < patient && (await this.#beginsBatch())) await pause(50);
+    await super.advance(interval);
+  }
+
+  async #beginsBatch(): Promise<boolean> {
+    if (this.stack.functions.pids('model-batches-begin').length === 0) return false;
+    const started = await this.asAdmin(
+      `select from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+       where s.function_name = 'model-batches-begin' and a.state = 'started'`,
+    );
+    return started.length > 0;
+  }
+
+  /** The engine's time; while the database is away, as far ahead as it was. */
+  async #now(): Promise<number> {
+    const ahead = 'select extract(epoch from ahead)::float8 * 1000 as ms from millrace.test_clock';
+    const [read] = await this.asAdmin<{ ms: number }>(ahead).catch(() => []);
+    this.#aheadMs = read?.ms ?? this.#aheadMs;
+    return Date.now() + this.#aheadMs;
   }
 
   /** Rows of a statement, as the superuser, for whom some connections are kept free. */

@@ -57,7 +57,7 @@ test.each(Array.from({ length: campaigns }, (_, n) => first + n))('seed %i', asy
   stack ??= ChaosStack.start();
   const chaos = await stack;
   const began = Date.now();
-  chaos.forget();
+  chaos.forget(seed);
   const campaign = new Campaign(chaos, drawPlan(seed), await chaos.tenant());
   campaign.before = await figuresOf(campaign);
   played.push(campaign);

@@ -30,7 +30,7 @@ export class DataApi {
   }
 
   async #decide(call: Call): Promise<Fate> {
-    if (this.mood === 'passed on' || !call.path.includes('/rpc/millrace_')) return 'pass';
+    if (this.mood === 'passed on' || !/\/rpc\/(millrace|model_batch)_/.test(call.path)) return 'pass';
     this.#calls += 1;
     if (this.#calls % every !== 0) return 'pass';
     if (this.mood === 'answers lost') return 'lose answer';

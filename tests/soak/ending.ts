@@ -17,18 +17,28 @@ const stillMs = { first: 1_500, mostOfFunctions: 16_000, mostOfServices: 4_000 }
 
 /** Runs and what hangs on them that are not over. */
 const open = `(select count(*) from millrace.runs where status = 'running')
-  + (select count(*) from millrace.fan_outs where state in ('open', 'abandoned')) + (select count(*) from millrace.child_tallies)`;
+  + (select count(*) from millrace.fan_outs where state in ('open', 'abandoned')) + (select count(*) from millrace.child_tallies)
+  + (select count(*) from public.model_batches where ended_at is null)`;
 
 /** Where all stands, as one text: while it changes, somebody is at work. */
 const state = `select md5(coalesce(string_agg(a.id || a.state::text || a.poll_at::text || coalesce(a.job_id, ''), ' ' order by a.id), '')
   || (select count(*) from millrace.turns)::text || (select count(*) from millrace.child_tallies)::text || (select count(*) from millrace.fan_outs where state in ('open', 'abandoned'))::text)
   from millrace.attempts a where a.state in ('queued', 'started', 'waiting')`;
 
-/** Moves the clock on to the next retry, where that is all that anybody waits for. Answers whether it did. */
+/**
+ * Moves the clock on to the next retry, closing of a batch or poll of one, where nobody is at work and no service of another kind is
+ * awaited. Answers whether it did. Ten minutes more pass before a poll, since a batch without end is cancelled after hours.
+ */
 const skipBackoff = `
-  with live as (select a.state, a.queue_at from millrace.attempts a where a.state in ('queued', 'started', 'waiting') and coalesce(a.service, '') <> 'children')
-  update millrace.test_clock set ahead = ahead + (select min(l.queue_at) - millrace.now() from live l)
-  where exists (select from live l) and not exists (select from live l where l.state <> 'queued' or l.queue_at <= millrace.now())
+  with live as (
+    select case when a.state = 'queued' then a.queue_at when a.service = 'model-batches' and a.state = 'waiting' then a.poll_at else 'epoch' end as due,
+      case when a.state = 'waiting' then interval '10 minutes' else '0' end as more
+    from millrace.attempts a
+    where a.state in ('queued', 'started') or a.state = 'waiting' and coalesce(a.service, '') not in ('children', 'judge-batch', 'reply-batch')
+    union all
+    select b.closes_at, '0' from public.model_batches b where b.begun_at is null and b.ended_at is null and b.closes_at is not null)
+  update millrace.test_clock set ahead = ahead + (select l.due + l.more - millrace.now() from live l order by l.due limit 1)
+  where exists (select from live) and not exists (select from live l where l.due <= millrace.now())
   returning ahead`;
 
 /** Brings every run to its end, moving the clock on where nothing else would happen. Throws when some never end. */
@@ -83,6 +93,7 @@ async function whatIsOpen(chaos: ChaosStack): Promise<string> {
     ...(await chaos.rows(
       `select 'fan-out' as what, f.* from millrace.fan_outs f where state in ('open', 'abandoned')`,
     )),
+    ...(await chaos.rows('select * from public.model_batches where ended_at is null')),
     ...(await chaos.rows(allFaults)),
     ...(await chaos.rows('select at, level, code, message from millrace.log order by id desc limit 15')),
   ];
@@ -148,6 +159,8 @@ export async function endCampaign(campaign: Campaign): Promise<void> {
   const taken = await takeAllUp(campaign);
   campaign.count('taken up at the end', taken);
   if (taken > 0) await finishAll(campaign);
+  // Rows may have met every fault of the provider; the last tries of all meet none.
+  chaos.parts.provider.behave();
   await completeAll(campaign);
   // So that no dead worker counts as live, and the sweep has no reason to keep anything.
   for (let n = 0; n < 2; n += 1) {
@@ -173,7 +186,13 @@ async function settleDown(chaos: ChaosStack): Promise<void> {
  */
 async function clear(campaign: Campaign): Promise<void> {
   const { chaos } = campaign;
-  const tables = [...Object.values(roots).map(({ table }) => table), 'source', 'site_notice', 'labels'];
+  const tables = [
+    ...Object.values(roots).map(({ table }) => table),
+    'source',
+    'site_notice',
+    'labels',
+    'model_batches',
+  ];
   for (const table of tables) await chaos.rows(`delete from public.${table}`);
   await chaos.asAdmin('truncate public.booked');
   await chaos.rows('update public.document_way set share = null');

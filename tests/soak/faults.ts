@@ -34,6 +34,7 @@ const strikes: Record<FaultKind, Strike> = {
   'callbacks lost': (campaign) => handleCallbacks(campaign, 'lost'),
   'callback forged': forgeCallback,
   'wakes duplicated': wakeTwice,
+  'function killed at its provider': killAtProvider,
 };
 
 /** Lets a fault strike and counts it, if there is anything to strike at. Answers how it ends, unless it is over at once. */
@@ -63,7 +64,9 @@ async function killFunction(campaign: Campaign, choices: Choices): Promise<undef
 /** A function is stopped, its leases expire, others take over what it held, and then it goes on as if nothing had been. */
 async function stopFunction(campaign: Campaign, choices: Choices): Promise<Undo | undefined> {
   const { functions } = campaign.chaos.stack;
-  const name = choices.oneOf(await functionsAtWork(campaign));
+  // The clock moves on while a function is stopped for a moment: its call to begin a batch would seem lost, and not be.
+  const names = (await functionsAtWork(campaign)).filter((name) => name !== 'model-batches-begin');
+  const name = choices.oneOf(names);
   if (!name) return undefined;
   const pids = functions.pids(name);
   for (const pid of pids) signal(pid, 'SIGSTOP');
@@ -128,6 +131,7 @@ async function handleToll({ chaos }: Campaign, mood: TollMood): Promise<Undo> {
 
 const lockedTables = [
   ...Object.values(roots).map(({ table }) => `public.${table}`),
+  ...['public.model_batches', 'public.model_batch_lines'],
   ...['runs', 'attempts', 'workers', 'limits', 'pulses', 'stages'].map((table) => `millrace.${table}`),
 ];
 
@@ -210,6 +214,13 @@ async function forgeCallback(campaign: Campaign, choices: Choices): Promise<unde
   const body = choices.below(2) === 0 ? call.body : call.body.replace(/:"/, ':"forged ');
   const { status, json } = await services.deliver({ ...call, headers, path, body });
   if (status < 400 || json.verdict) campaign.troubles.push(`a forged callback was answered ${status} ${json.verdict}`);
+}
+
+/** A function is killed once the provider of batches has done its next call of a kind. */
+async function killAtProvider({ chaos }: Campaign, choices: Choices): Promise<undefined> {
+  const action = choices.oneOf(['upload', 'begin', 'begin', 'results'] as const) ?? 'begin';
+  const name = action === 'results' ? 'model-batches-distribute' : 'model-batches-begin';
+  chaos.parts.provider.trap = { action, spring: () => chaos.stack.functions.kill(name) };
 }
 
 /** A function with work in hand or before it hears its doorbell three times more. */

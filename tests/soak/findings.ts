@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { allFaults } from '../support/bookkeeping.ts';
 import { unlike } from '../support/engine/random-ending.ts';
+import { batchWrongs, findBoughtTwice as findAnswersBoughtTwice } from './batch-findings.ts';
 import { type Campaign, type ColumnRoot, columnRootNames, roots } from './campaign.ts';
 import { bookedStages } from './functions/parcel-pipelines.ts';
 
@@ -93,13 +94,14 @@ async function countAll(campaign: Campaign): Promise<void> {
   const failed = await campaign.chaos.asAdmin<{ code: string; number: number }>(
     `select error ->> 'code' as code, count(*)::int as number from millrace.attempts where state = 'failed' group by 1`,
   );
+  for (const [what, number] of campaign.chaos.parts.provider.counts) campaign.count(what, number);
   for (const { code, number } of failed) campaign.count(`failed as ${code}`, number);
 }
 
-/** All that the stages of the parcels have completed since the stack was started; what is copied was completed by another run. */
+/** All that the booked stages have completed since the stack was started; what is copied was completed by another run. */
 const completed = `select coalesce(sum(t.n), 0)::int from millrace.sums t join millrace.stages s on s.id = t.stage_id
   join millrace.pipelines p on p.id = s.pipeline_id where t.unit = 'total' and t.outcome = 'completed'
-  and p.name in ('parcels', 'labels') and s.name = any ($1)`;
+  and p.name in ('parcels', 'labels', 'remarks') and s.name = any ($1)`;
 
 /** The counts of the figures so far, pulses and what is pruned included. */
 export async function figuresOf({ chaos }: Campaign): Promise<Campaign['before']> {
@@ -115,7 +117,8 @@ async function compareBooks(campaign: Campaign): Promise<void> {
   const booked = await chaos.asAdmin<{ stage: string; row_id: string; key: string; receipt: string }>(
     'select * from public.booked',
   );
-  const { paid } = chaos.parts.toll;
+  const { toll, provider } = chaos.parts;
+  const paid = new Map([...toll.paid, ...provider.paid]);
   campaign.count('work booked', booked.length);
   campaign.count('receipts paid for', paid.size);
   if (booked.length !== done) troubles.push(`${done} results were completed, but ${booked.length} booked`);
@@ -135,7 +138,8 @@ async function compareBooks(campaign: Campaign): Promise<void> {
 
 /** No stage of a run was paid for more often than it was executed; a key names the attempt that began the execution. */
 async function findPaidTwice(campaign: Campaign): Promise<void> {
-  const keys = [...campaign.chaos.parts.toll.paid.keys()].map((key) => key.slice(37));
+  const { toll, provider } = campaign.chaos.parts;
+  const keys = [...toll.paid.keys(), ...provider.paid.keys()].map((key) => key.slice(37));
   await find(
     campaign,
     'paid for more often than it was executed',
@@ -158,11 +162,12 @@ async function askDoctor(campaign: Campaign): Promise<void> {
 /** Looks at everything; what is wrong stands in the campaign's troubles. */
 export async function lookAtAll(campaign: Campaign): Promise<void> {
   await countAll(campaign);
-  for (const [what, statement] of Object.entries(wrongs)) await find(campaign, what, statement);
+  for (const [what, statement] of Object.entries({ ...wrongs, ...batchWrongs })) await find(campaign, what, statement);
   for (const statement of unshown()) await find(campaign, 'a column that shows something else', statement);
   await findLost(campaign);
   findBoughtTwice(campaign);
   await compareBooks(campaign);
   await findPaidTwice(campaign);
+  await findAnswersBoughtTwice(campaign);
   await askDoctor(campaign);
 }

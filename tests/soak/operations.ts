@@ -5,6 +5,7 @@ import { linkPlays } from './link-operations.ts';
 import { goOn, operatorPlays } from './operator-operations.ts';
 import { parcelPlays } from './parcel-operations.ts';
 import { Choices, type OperationKind, type Step } from './plan.ts';
+import { remarkPlays } from './remark-operations.ts';
 import { userPlays } from './user-operations.ts';
 
 type Play = (campaign: Campaign, choices: Choices, step: Step) => Promise<void>;
@@ -12,6 +13,7 @@ type Play = (campaign: Campaign, choices: Choices, step: Step) => Promise<void>;
 const plays: Record<OperationKind, Play> = {
   ...userPlays,
   ...parcelPlays,
+  ...remarkPlays,
   ...linkPlays,
   ...articlePlays,
   ...operatorPlays,

@@ -119,6 +119,7 @@ async function throttle({ chaos }: Campaign, choices: Choices): Promise<void> {
     ['parcels', 'weigh'],
     ['parcels', 'dispatch'],
     ['parcels', 'sign'],
+    ['remarks', 'judge'],
     ['links', 'route_job'],
     ['leads', 'intel'],
     ['articles', 'fetch'],
@@ -142,7 +143,7 @@ const bulkVerbs: Row[] = [
 
 async function beginBulk(campaign: Campaign, choices: Choices): Promise<void> {
   const { status, ...does } = choices.oneOf(bulkVerbs) as Row;
-  const pipeline = choices.oneOf(['parcels', 'parcels', 'leads', 'links', 'labels']);
+  const pipeline = choices.oneOf(['parcels', 'parcels', 'leads', 'links', 'labels', 'remarks']);
   const filter: Row = { pipeline, ...(status !== undefined && { status }) };
   if (does.verb === 'cancel' || does.verb === 'reset') {
     // Some of them, so that others go on.

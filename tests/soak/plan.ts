@@ -16,6 +16,9 @@ export const operations = {
   'serializable sessions write parcels': 4,
   'change keys': 4,
   'redefine parcels': 4,
+  'insert remarks': 4,
+  'queue remarks': 3,
+  'edit remarks': 2,
   'insert links': 3,
   'write words of links': 5,
   'add a feed': 2,
@@ -69,6 +72,7 @@ export const faults = {
   'callbacks lost': 2,
   'callback forged': 3,
   'wakes duplicated': 4,
+  'function killed at its provider': 3,
 } as const;
 
 export type OperationKind = keyof typeof operations;
@@ -105,6 +109,8 @@ const opening: OperationKind[] = [
   'insert parcels',
   'insert parcels',
   'insert parcels',
+  'insert remarks',
+  'insert remarks',
 ];
 
 export interface Plan {

@@ -1,4 +1,5 @@
 // The steps that campaigns did, in words.
+import { batchFaults } from './batch-provider.ts';
 import type { Campaign } from './campaign.ts';
 import { faults, operations } from './plan.ts';
 
@@ -36,7 +37,7 @@ export function reportTotal(campaigns: Campaign[]): void {
 
 function inWords(counts: Counts): string {
   const sum = (kinds: string[]) => kinds.reduce((all, kind) => all + (counts.get(kind) ?? 0), 0);
-  const [struck, done] = [Object.keys(faults), Object.keys(operations)];
+  const [struck, done] = [[...Object.keys(faults), ...batchFaults], Object.keys(operations)];
   const rest = [...counts.keys()].filter((kind) => !struck.includes(kind) && !done.includes(kind));
   return [
     `${sum(struck)} faults (${list(counts, struck)})`,

@@ -46,6 +46,8 @@ export class BatchJobs {
   readonly batches: Batch[] = [];
   /** How often each question was answered, by its text: a question that is bought again has another custom_id. */
   readonly bought = new Map<string, number>();
+  /** The time at which batches are created, as the provider has it. */
+  now = Date.now();
 
   constructor(
     private readonly planOf: (batch: Batch, at: number) => Plan,
@@ -60,7 +62,7 @@ export class BatchJobs {
 
   begin(api: Batch['api'], lines: Line[], metadata: Record<string, string> = {}): Batch {
     const id = newId(api === 'messages' ? 'msgbatch' : 'batch');
-    const batch: Batch = { id, api, lines, metadata, createdAt: Date.now(), polls: 0, isCancelled: false, plan: {} };
+    const batch: Batch = { id, api, lines, metadata, createdAt: this.now, polls: 0, isCancelled: false, plan: {} };
     batch.plan = this.planOf(batch, this.batches.length);
     this.batches.unshift(batch);
     if (!batch.plan.invalid) {

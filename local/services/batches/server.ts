@@ -12,6 +12,8 @@ export type Fault = { status: number } | 'lost' | 'cut';
 export interface BatchesOptions {
   /** How each batch goes; `at` counts them from 0. */
   plan?(batch: Batch, at: number): Plan;
+  /** The provider's clock; without it, the machine's. */
+  now?(): Promise<number>;
   /** The text of the answer to a question. */
   answer(body: Record<string, unknown>): string;
   /** The fault of a call; `at` counts the calls of its kind from 0. */
@@ -49,12 +51,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   const url = new URL(request.url ?? '/', 'http://batches');
   const path = url.pathname.replace(/^\/v1/, '');
   const action = actionOf(request.method ?? 'GET', path);
-  const { calls, options } = site;
+  const { calls, jobs, options } = site;
   const at = calls[action] ?? 0;
   calls[action] = at + 1;
   const fault = options.fault?.(action, at);
   if (typeof fault === 'object')
     return send(response, fault.status, { error: { message: 'try again', type: 'server_error', code: null } });
+  jobs.now = (await options.now?.()) ?? Date.now();
   const { status, body } = work(action, path, url, Buffer.concat(chunks), site);
   await options.worked?.(action, at);
   if (fault === 'lost') return void response.destroy();

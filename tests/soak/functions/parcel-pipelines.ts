@@ -78,4 +78,4 @@ export const parcels = parcelPipeline(false);
 export const changedParcels = parcelPipeline(true);
 
 /** Whose work is paid for and booked. */
-export const bookedStages = ['weigh', 'carry', 'insure', 'sign', 'print'];
+export const bookedStages = ['weigh', 'carry', 'insure', 'sign', 'print', 'judge', 'reply'];
