@@ -161,7 +161,11 @@ returns table (priority int, part text, id bigint)
 set millrace.plan = by_index
 as $$
 declare
-  v_new_minute boolean := millrace.is_new_minute();
+  -- A minute has begun since rules were judged last.
+  v_new_minute boolean := exists (
+    select from millrace.settings s
+    where s.name = 'rules_judged_at'
+      and s.value <> to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
 
 return query
 select k.priority, k.part, p.id::bigint

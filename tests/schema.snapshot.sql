@@ -43,6 +43,11 @@ table millrace.alert_channels
   CREATE UNIQUE INDEX alert_channels_name_key ON millrace.alert_channels USING btree (name)
   CREATE UNIQUE INDEX alert_channels_pkey ON millrace.alert_channels USING btree (id)
 sequence millrace.alert_channels_id_seq
+view millrace.alert_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT 'alerts reach somebody'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(f.detail, '; '::text ORDER BY f.detail), ( SELECT string_agg(c.name, ', '::text ORDER BY c.name) AS string_agg FROM millrace.alert_channels c WHERE c.enabled), 'no channel: nobody is told; see docs/alerting.md'::text) AS detail FROM ( SELECT format('messages that channel %s could not deliver: %s, the last because: %s; correct it, then update millrace.alert_messages set state = ''waiting'', first_tried_at = null, ended_at = null where state = ''dead'''::text, c.name, count(*), (array_agg(m.error ORDER BY m.id DESC))[1]) AS detail FROM millrace.alert_messages m JOIN millrace.alert_channels c ON c.id = m.channel_id WHERE m.state = 'dead'::text GROUP BY c.name UNION ALL SELECT format('channel %s has a message that waits since %s: %s'::text, c.name, date_trunc('second'::text, m.created_at), COALESCE(m.error, millrace.answer_remedy('millrace'::text, 500))) AS format FROM millrace.alert_channels c CROSS JOIN LATERAL ( SELECT o.created_at, o.error FROM millrace.alert_messages o WHERE o.channel_id = c.id AND o.state = 'waiting'::text ORDER BY o.id LIMIT 1) m WHERE c.enabled AND m.created_at <= ((( SELECT millrace.now() AS now)) - '00:05:00'::interval) UNION ALL SELECT format('rule %s names channel %s, which there is not: correct it in millrace.alert_rules'::text, r.name, u.u) AS format FROM millrace.alert_rules r CROSS JOIN LATERAL unnest(r.channels) u(u) WHERE NOT (EXISTS ( SELECT FROM millrace.alert_channels c WHERE c.name = u.u))) f UNION ALL SELECT 'messages link to the operator''s page'::text AS what, true AS ok, COALESCE(( SELECT NULLIF(s.value, ''::text) AS "nullif" FROM millrace.settings s WHERE s.name = 'page_url'::text), 'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it'::text) AS detail;
 table millrace.alert_messages with (fillfactor=70)
   column channel_id integer not null
   column created_at timestamp with time zone not null
@@ -442,6 +447,11 @@ table millrace.former_runs
   constraint former_runs_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
+view millrace.history_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT 'history stays below history_gb'::text AS what, GREATEST(size, later) <= most AS ok, format('%s now; a day brings %s, which comes to %s by the time it is pruned%s'::text, pg_size_pretty(size), pg_size_pretty(daily), pg_size_pretty(later), CASE WHEN GREATEST(size, later) > most THEN ': keep runs or their results for fewer days (retention), return smaller results, or raise the setting history_gb'::text ELSE NULL::text END) AS detail FROM ( SELECT s.size, trunc(s.each * d.attempts) AS daily, trunc(s.each * d.kept) AS later, ( SELECT s_1.value::integer::numeric * '1000000000'::numeric FROM millrace.settings s_1 WHERE s_1.name = 'history_gb'::text) AS most FROM ( SELECT sum(t.t) AS size, sum(t.t) / GREATEST(max(c.reltuples) FILTER (WHERE c.relname = 'attempts'::name)::numeric, sum(t.t) / 1200::numeric, 1::numeric) AS each FROM pg_class c CROSS JOIN LATERAL pg_total_relation_size(c.oid::regclass) t(t) WHERE c.relnamespace = 'millrace'::regnamespace::oid AND c.relkind = 'r'::"char" AND pg_relation_size(c.oid::regclass) > 0) s CROSS JOIN ( SELECT COALESCE(sum(m.n), 0::numeric) AS attempts, COALESCE(sum(m.n * t.days), 0::numeric) AS kept FROM millrace.retention t JOIN millrace.pipelines p ON p.name = t.pipeline JOIN millrace.stages s_1 ON s_1.pipeline_id = p.id JOIN millrace.sums m ON m.unit = 'hour'::text AND m.pipeline_id = p.id AND m.stage_id = s_1.id AND m.at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) AND (m.outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'retried'::text, 'skipped'::text]))) d) h;
 view millrace.in_flight
   column attempt_id bigint
   column key text
@@ -480,6 +490,12 @@ table millrace.last_findings
   column what text not null
   constraint last_findings_pkey PRIMARY KEY (what)
   CREATE UNIQUE INDEX last_findings_pkey ON millrace.last_findings USING btree (what)
+view millrace.late_counts
+  column late bigint
+  column longest bigint
+  column pipeline_id integer
+  column stage_id integer
+  as  SELECT s.pipeline_id, s.id AS stage_id, count(*) AS late, (array_agg(l.run_id ORDER BY l.late_at))[1] AS longest FROM millrace.late_attempts(10001) l(id, run_id, stage_id, state, late_at) JOIN millrace.stages s ON s.id = l.stage_id GROUP BY s.pipeline_id, s.id;
 view millrace.late_runs
   column attempt_id bigint
   column entity_id text
@@ -557,6 +573,11 @@ table millrace.log
   CREATE INDEX log_by_time ON millrace.log USING btree (at)
   CREATE UNIQUE INDEX log_pkey ON millrace.log USING btree (id)
 sequence millrace.log_id_seq
+view millrace.misconfigured_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT 'no stage is misconfigured'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s of %s since %s (attempts: %s): %s'::text, s.name, p.name, COALESCE(i.since, h.since), h.n, rtrim(e.message, '.'::text)), '. '::text ORDER BY p.name, s.name) || '. Once it is set right, hurry or retry these runs'::text, 'none is'::text) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id JOIN LATERAL ( SELECT sum((m.codes ->> 'misconfigured'::text)::bigint) AS n, min(m.at) AS since FROM millrace.sums m WHERE m.unit = 'hour'::text AND m.pipeline_id = s.pipeline_id AND m.stage_id = s.id AND m.at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) AND m.codes ? 'misconfigured'::text) h ON h.n > 0::numeric CROSS JOIN LATERAL ( SELECT min(m.at) AS since FROM millrace.sums m WHERE m.unit = 'minute'::text AND m.pipeline_id = s.pipeline_id AND m.stage_id = s.id AND m.at >= h.since AND m.at < (h.since + '01:00:00'::interval) AND m.codes ? 'misconfigured'::text) i CROSS JOIN LATERAL ( SELECT f.error ->> 'message'::text AS message FROM (( SELECT a.parent_id AS id FROM millrace.attempts a WHERE a.stage_id = s.id AND a.queue_at IS NOT NULL ORDER BY a.queue_at DESC, a.id DESC LIMIT 200) UNION ALL ( SELECT o.id FROM millrace.runs r JOIN millrace.attempts o ON o.run_id = r.id AND o.stage_id = s.id WHERE r.pipeline_id = s.pipeline_id AND r.failed_stage_id = s.id AND r.status = 'failed'::millrace.run_status AND r.error_code = 'misconfigured'::text AND r.finished_at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) ORDER BY r.finished_at DESC LIMIT 20)) c JOIN millrace.attempts f ON f.id = c.id WHERE (f.error ->> 'code'::text) = 'misconfigured'::text LIMIT 1) e WHERE (s.id IN ( SELECT m.stage_id FROM millrace.sums m WHERE m.unit = 'total'::text AND m.codes ?| '{misconfigured,other}'::text[]));
 view millrace.missing_set_up
   column what text
   as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'policy millrace_progress'::text AS what WHERE to_regclass('realtime.messages'::text) IS NOT NULL AND NOT (EXISTS ( SELECT FROM pg_policy p WHERE p.polname = 'millrace_progress'::name)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
@@ -577,6 +598,11 @@ view millrace.paused
   column remedy text
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
+view millrace.pipeline_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  WITH forged AS ( SELECT c.oid::regclass AS entity_table, r.rolname AS role, string_agg(DISTINCT v.name, ', '::text) AS verbs FROM ( SELECT w.table_id, array_agg(DISTINCT w.name) AS names, bool_or(w.name = '*'::text) AS whole FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT p.entity_table::oid AS entity_table, c_1.c FROM millrace.stages s CROSS JOIN LATERAL unnest(millrace.stage_columns(s.name)) c_1(c) WHERE p.projection = 'columns'::text AND s.pipeline_id = p.id AND c_1.c !~~ '%\_status'::text UNION ALL SELECT p.entity_table::oid AS entity_table, p.status ->> f.f FROM unnest('{attempts,retry_at,error}'::text[]) f(f) UNION ALL SELECT to_regclass(t.t) AS to_regclass, '*'::text FROM unnest(ARRAY[p.status #>> '{history,table}'::text[], p.status ->> 'lookup'::text]) t(t)) w(table_id, name) GROUP BY w.table_id) k JOIN pg_class c ON c.oid = k.table_id JOIN pg_roles api ON api.rolname = 'authenticator'::name JOIN pg_roles r ON pg_has_role(api.oid, r.oid, 'member'::text) AND r.oid <> api.oid AND NOT r.rolbypassrls AND NOT r.rolsuper CROSS JOIN ( VALUES ('delete'::text,'d'::text), ('insert'::text,'a'::text), ('update'::text,'w'::text)) v(name, policy) WHERE CASE WHEN v.name = 'delete'::text THEN k.whole AND has_table_privilege(r.oid, c.oid, 'delete'::text) ELSE has_any_column_privilege(r.oid, c.oid, v.name) AND (EXISTS ( SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (k.whole OR (a.attname = ANY (k.names))) AND has_column_privilege(r.oid, c.oid, a.attnum, v.name))) END AND (NOT c.relrowsecurity OR (EXISTS ( SELECT FROM pg_policy y CROSS JOIN LATERAL unnest(y.polroles) o(o) WHERE y.polrelid = c.oid AND y.polpermissive AND (y.polcmd = '*'::"char" OR y.polcmd::text = v.policy) AND (o.o = 0::oid OR pg_has_role(r.oid, o.o, 'usage'::text))))) GROUP BY c.oid, r.rolname ) SELECT 'ready work is taken within 30 seconds'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s of %s: %s; %s'::text, u.stage, u.pipeline, u.why, u.remedy), '. '::text), 'nothing waits'::text) AS detail FROM ( SELECT unattended.stage_id, unattended.function_name, unattended.pipeline, unattended.stage, unattended.since, unattended.cause, unattended.why, unattended.remedy FROM millrace.unattended() unattended(stage_id, function_name, pipeline, stage, since, cause, why, remedy) LIMIT 10) u UNION ALL SELECT 'only the engine can write results'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from public, %1$I; and grant it its own columns by name'::text, f.role, f.verbs, f.entity_table), '. '::text ORDER BY f.entity_table, f.role), 'no role of the Data API can'::text) AS detail FROM forged f UNION ALL SELECT 'nothing is paused'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(((COALESCE(('stage '::text || d.stage) || ' of '::text, 'pipeline '::text) || d.pipeline) || ': '::text) || d.remedy, ' '::text), 'nothing is'::text) AS detail FROM millrace.paused d;
 table millrace.pipelines
   column current_version_id integer
   column details_to text[] not null default '{}'::text[]
@@ -667,7 +693,7 @@ view millrace.retention
   column outputs_days integer
   column pipeline text
   column removed bigint
-  as  SELECT p.name AS pipeline, millrace.retention_days(p.*) AS days, p.outputs_days, g.removed, g.began_at, g.ended_at FROM millrace.pipelines p LEFT JOIN millrace.prune_progress g ON g.pipeline_id = p.id ORDER BY p.name;
+  as  SELECT p.name AS pipeline, COALESCE(p.retention_days, millrace.setting('retention_days'::text)::integer) AS days, p.outputs_days, g.removed, g.began_at, g.ended_at FROM millrace.pipelines p LEFT JOIN millrace.prune_progress g ON g.pipeline_id = p.id ORDER BY p.name;
 table millrace.row_costs
   column cpu_ms real not null
   column learned_at timestamp with time zone not null
@@ -769,6 +795,11 @@ table millrace.settings
   constraint settings_pkey PRIMARY KEY (name)
   CREATE UNIQUE INDEX settings_pkey ON millrace.settings USING btree (name)
   CREATE TRIGGER settings_are_checked BEFORE INSERT OR UPDATE ON millrace.settings FOR EACH ROW EXECUTE FUNCTION millrace.check_setting()
+view millrace.shared_limit_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT ('shared limit '::text || name) || ' lets its stages work'::text AS what, cardinality(spent_for) = 0 AND NOT (EXISTS ( SELECT FROM millrace.limit_pauses k WHERE k.name = l.name AND k.until > (k.since + '00:10:00'::interval))) AS ok, COALESCE(NULLIF(concat_ws('; '::text, ('throttled until '::text || to_char(throttled_until, 'YYYY-MM-DD HH24:MI:SS: '::text)) || throttled_for, millrace.pauses_in_words(name) || format(': select millrace.unthrottle_limit(%L) asks again at once'::text, name), CASE WHEN cardinality(spent_for) > 0 THEN format('its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '::text || '''{"spending": …}'', until, ''reason'') raises it for a while'::text, array_to_string(spent_for, ' and '::text), to_char(window_ends_at, 'YYYY-MM-DD HH24:MI:SS'::text), name) ELSE NULL::text END), ''::text), 'as declared'::text) AS detail FROM millrace.shared_limit_state l;
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -815,7 +846,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  WITH total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, c.live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms, CASE WHEN sum(l.late) OVER () > 10000::numeric THEN c.at_least || '{late}'::text[] ELSE c.at_least END AS at_least FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at, at_least, live_workers) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN ( SELECT millrace.now() AS now) m LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts() l(pipeline_id, stage_id, late, longest) ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
+  as  WITH total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, c.live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms, CASE WHEN sum(l.late) OVER () > 10000::numeric THEN c.at_least || '{late}'::text[] ELSE c.at_least END AS at_least FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at, at_least, live_workers) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN ( SELECT millrace.now() AS now) m LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts l ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
 view millrace.stage_runs
   column attempt_id bigint
   column can_start boolean

@@ -22,9 +22,7 @@ return jsonb_build_object('outcome', jsonb_build_object(
 $$;
 
 -- Looks at what people set up to be told, and at what could not be told.
-create function millrace.alert_findings() returns setof millrace.finding
-stable
-as $$
+create view millrace.alert_findings (what, ok, detail) as
 select 'alerts reach somebody', count(*) = 0,
   coalesce(string_agg(f.detail, '; ' order by f.detail), (
     select string_agg(c.name, ', ' order by c.name)
@@ -61,5 +59,4 @@ from (
 union all
 select 'messages link to the operator''s page', true, coalesce(
   (select nullif(s.value, '') from millrace.settings s where s.name = 'page_url'),
-  'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it')
-$$;
+  'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it');

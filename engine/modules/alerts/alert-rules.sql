@@ -191,12 +191,3 @@ with alert as (
 )
 select 10000 in ((select count(*) from alert), (select count(*) from message))
 $$;
-
--- Tells whether a minute has begun since rules were judged last.
-create function millrace.is_new_minute() returns boolean
-as $$
-return exists (
-  select from millrace.settings s
-  where s.name = 'rules_judged_at'
-    and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
-$$;

@@ -132,7 +132,7 @@ cross join lateral (
     and t.stage_id in (0, u.stage_id)
   union all
   select sum(l.late), 0, min(l.longest)::text
-  from millrace.late_counts() l
+  from millrace.late_counts l
   where p_rule.kind = 'late' and l.pipeline_id = t.pipeline_id
     and t.stage_id in (0, l.stage_id)
   union all

@@ -157,3 +157,54 @@ from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
     when v_seconds % 3600 = 0 then 'hour'
     else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
 $$;
+
+-- Finds stages at which attempts ended as misconfigured in the last day, while a run still shows
+-- it: one that waits for its retry, or a dead one.
+create view millrace.misconfigured_findings (what, ok, detail) as
+select 'no stage is misconfigured', count(*) = 0, coalesce(
+  string_agg(format('%s of %s since %s (attempts: %s): %s', s.name, p.name,
+    coalesce(i.since, h.since), h.n, rtrim(e.message, '.')), '. ' order by p.name, s.name)
+  || '. Once it is set right, hurry or retry these runs', 'none is')
+from millrace.stages s
+join millrace.pipelines p on p.id = s.pipeline_id
+join lateral (
+  select sum((m.codes ->> 'misconfigured')::bigint) as n, min(m.at) as since
+  from millrace.sums m
+  where m.unit = 'hour'
+    and (m.pipeline_id, m.stage_id) = (s.pipeline_id, s.id)
+    and m.at > (select millrace.now()) - interval '1 day'
+    and m.codes ? 'misconfigured') h on h.n > 0
+-- The first hour's minutes, while they are kept, say when in it.
+cross join lateral (
+  select min(m.at) as since
+  from millrace.sums m
+  where m.unit = 'minute'
+    and (m.pipeline_id, m.stage_id) = (s.pipeline_id, s.id)
+    and m.at >= h.since and m.at < h.since + interval '1 hour'
+    and m.codes ? 'misconfigured') i
+cross join lateral (
+  select f.error ->> 'message' as message
+  from (
+    -- Retries are due last.
+    (select a.parent_id as id
+     from millrace.attempts a
+     where a.stage_id = s.id and a.queue_at is not null
+     order by a.queue_at desc, a.id desc
+     limit 200)
+    union all
+    (select o.id
+     from millrace.runs r
+     join millrace.attempts o on o.run_id = r.id and o.stage_id = s.id
+     where (r.pipeline_id, r.failed_stage_id) = (s.pipeline_id, s.id)
+       and r.status = 'failed' and r.error_code = 'misconfigured'
+       and r.finished_at > (select millrace.now()) - interval '1 day'
+     order by r.finished_at desc
+     limit 20)) c
+  join millrace.attempts f on f.id = c.id
+  where f.error ->> 'code' = 'misconfigured'
+  limit 1) e
+-- Most stages never had the code, which one look at their totals tells.
+where s.id in (
+  select m.stage_id
+  from millrace.sums m
+  where m.unit = 'total' and m.codes ?| '{misconfigured,other}');

@@ -52,71 +52,6 @@ where a.datname = current_database()
   and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %');
 $$;
 
--- Looks at pipelines: for work that nobody takes, results that somebody could forge, and pauses.
-create function millrace.pipeline_findings() returns setof millrace.finding
-stable
-as $$
-return query
-select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
-  string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
-  'nothing waits')
-from (select * from millrace.unattended() limit 10) u;
-return query
-with forged as (
-  select c.oid::regclass as entity_table, r.rolname as role,
-    string_agg(distinct v.name, ', ') as verbs
-  from (
-    -- By tables, or each column would be looked up among all of its table.
-    select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
-    from millrace.pipelines p
-    cross join lateral (
-      select p.entity_table::oid, c
-      from millrace.stages s
-      cross join unnest(millrace.stage_columns(s.name)) c
-      where p.projection = 'columns' and s.pipeline_id = p.id
-        and c not like '%\_status'
-      union all
-      select p.entity_table::oid, p.status ->> f
-      from unnest('{attempts,retry_at,error}'::text[]) f
-      union all
-      select to_regclass(t), '*'
-      from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
-    ) w(table_id, name)
-    group by w.table_id) k
-  join pg_class c on c.oid = k.table_id
-  join pg_roles api on api.rolname = 'authenticator'
-  join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
-    and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
-  cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
-  where case
-      when v.name = 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
-      else has_any_column_privilege(r.oid, c.oid, v.name) and exists (
-        select from pg_attribute a
-        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-          and (k.whole or a.attname = any (k.names))
-          and has_column_privilege(r.oid, c.oid, a.attnum, v.name))
-    end
-    and (not c.relrowsecurity or exists (
-      select from pg_policy y
-      cross join unnest(y.polroles) o
-      where y.polrelid = c.oid and y.polpermissive
-        and y.polcmd in ('*', v.policy)
-        and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
-  group by c.oid, r.rolname
-)
-select 'only the engine can write results', count(*) = 0,
-  coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
-    'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
-    '. ' order by f.entity_table, f.role), 'no role of the Data API can')
-from forged f;
-return query
-select 'nothing is paused', count(*) = 0,
-  coalesce(string_agg(
-    coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
-    ' '), 'nothing is')
-from millrace.paused d;
-$$;
-
 -- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
 -- checks those of the newest runs and of those where the sweep has found something. Of the last
 -- hour's errors it names the five most frequent messages and counts the others.
@@ -130,7 +65,7 @@ declare
     select r.id from millrace.runs r order by r.id desc offset 100 limit 1), 0);
 
 return query select * from millrace.engine_findings();
-return query select * from millrace.pipeline_findings();
+return query select * from millrace.pipeline_findings;
 return query select * from millrace.label_findings;
 begin
   return query

@@ -29,12 +29,8 @@ join millrace.pipelines p on p.id = s.pipeline_id
 order by a.late_at;
 
 -- Counts late runs stage by stage, the first 10,000 of all, and names the one that is longest so.
-create function millrace.late_counts()
-returns table (pipeline_id int, stage_id int, late bigint, longest bigint)
-stable
-as $$
+create view millrace.late_counts (pipeline_id, stage_id, late, longest) as
 select s.pipeline_id, s.id, count(*), (array_agg(l.run_id order by l.late_at))[1]
 from millrace.late_attempts(10001) l
 join millrace.stages s on s.id = l.stage_id
-group by s.pipeline_id, s.id
-$$;
+group by s.pipeline_id, s.id;

@@ -54,10 +54,7 @@ from (
 $$;
 
 -- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
-create function millrace.shared_limit_findings()
-returns setof millrace.finding
-stable
-as $$
+create view millrace.shared_limit_findings (what, ok, detail) as
 select 'shared limit ' || l.name || ' lets its stages work',
   cardinality(l.spent_for) = 0 and not exists (
     select from millrace.limit_pauses k
@@ -74,5 +71,4 @@ select 'shared limit ' || l.name || ' lets its stages work',
         array_to_string(l.spent_for, ' and '),
         to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
     end), ''), 'as declared')
-from millrace.shared_limit_state l
-$$;
+from millrace.shared_limit_state l;

@@ -59,8 +59,9 @@ return jsonb_build_object(
     select jsonb_build_object(
       'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
       'due_column', p.due_column, 'version', v.number, 'since', v.created_at,
-      'retention_days', millrace.retention_days(p), 'outputs_days', p.outputs_days)
+      'retention_days', t.days, 'outputs_days', p.outputs_days)
     from millrace.pipelines p
+    join millrace.retention t on t.pipeline = p.name
     left join millrace.versions v on v.id = p.current_version_id
     where millrace.sees(v_caller, p.name)
     order by p.name));

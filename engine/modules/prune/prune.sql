@@ -1,10 +1,3 @@
--- Reads how many days the runs of a pipeline are kept.
-create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
-stable
-as $$
-return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
-$$;
-
 -- Returns the next thousand runs of a pipeline that ended over p_days ago, by their ends; p_at and
 -- p_id: the last one before them.
 create function millrace.next_ended(p_pipeline_id int, p_at timestamptz, p_id bigint, p_days int)
@@ -62,9 +55,9 @@ create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
   v_ids bigint[] := (
-    select millrace.next_ended(
-      p_pipeline.id, g.seen_at, g.seen_id, millrace.retention_days(p_pipeline))
+    select millrace.next_ended(p_pipeline.id, g.seen_at, g.seen_id, t.days)
     from millrace.prune_progress g
+    join millrace.retention t on t.pipeline = p_pipeline.name
     where g.pipeline_id = p_pipeline.id);
   v_more boolean := cardinality(v_ids) = 1000;
   v_last record;
@@ -169,11 +162,44 @@ $$;
 -- How many days each pipeline keeps its runs, and their results where those go earlier.
 -- removed: how many runs the present or the last round of prune() has deleted.
 create view millrace.retention as
-select p.name as pipeline, millrace.retention_days(p) as days, p.outputs_days,
+select p.name as pipeline,
+  coalesce(p.retention_days, millrace.setting('retention_days')::int) as days, p.outputs_days,
   g.removed, g.began_at, g.ended_at
 from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
 order by p.name;
+
+-- Estimates what the history comes to by the time that it is pruned: the attempts of the last day,
+-- each of the size that an attempt has now, for as many days as their pipelines keep runs.
+create view millrace.history_findings (what, ok, detail) as
+select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
+  format('%s now; a day brings %s, which comes to %s by the time it is pruned%s',
+    pg_size_pretty(h.size), pg_size_pretty(h.daily), pg_size_pretty(h.later),
+    case when greatest(h.size, h.later) > h.most then ': keep runs or their results for fewer '
+      'days (retention), return smaller results, or raise the setting history_gb' end)
+from (
+  select s.size, trunc(s.each * d.attempts) as daily, trunc(s.each * d.kept) as later,
+    (select s.value::int * 1e9 from millrace.settings s where s.name = 'history_gb') as most
+  from (
+    select sum(t) as size,
+      -- A table without statistics has no count: 1.2 kB an attempt stand in.
+      sum(t) / greatest(max(c.reltuples) filter (where c.relname = 'attempts')::numeric,
+        sum(t) / 1200, 1) as each
+    from pg_class c
+    cross join pg_total_relation_size(c.oid) t
+    where c.relnamespace = 'millrace'::regnamespace
+      and c.relkind = 'r'
+      -- The size of a table and its indexes asks for twenty files, of which an empty one has none.
+      and pg_relation_size(c.oid) > 0) s
+  cross join (
+    select coalesce(sum(m.n), 0) as attempts,
+      coalesce(sum(m.n * t.days), 0) as kept
+    from millrace.retention t
+    join millrace.pipelines p on p.name = t.pipeline
+    join millrace.stages s on s.pipeline_id = p.id
+    join millrace.sums m on m.unit = 'hour' and (m.pipeline_id, m.stage_id) = (p.id, s.id)
+      and m.at > (select millrace.now()) - interval '1 day'
+      and m.outcome in ('completed', 'failed', 'retried', 'skipped')) d) h;
 
 -- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
 create function millrace.forget_leftovers()

@@ -18,7 +18,7 @@ const deliveries = (engine: Engine) =>
   engine.rows(`select c.name as channel, m.state, m.tries, m.status, m.error
      from millrace.alert_messages m join millrace.alert_channels c on c.id = m.channel_id order by m.id`);
 const finding = async (engine: Engine) =>
-  (await engine.rows<{ ok: boolean; detail: string }>(`select ok, detail from millrace.alert_findings()`))[0];
+  (await engine.rows<{ ok: boolean; detail: string }>(`select ok, detail from millrace.alert_findings`))[0];
 
 type Answer = Record<string, unknown>;
 const act = (engine: Engine, verb: string, request: object) =>

@@ -120,7 +120,7 @@ test('late runs are read by their index, however many are bounded and will be la
     where state = 'queued'`);
   await engine.sql.query('vacuum analyze millrace.attempts');
   const walked: string[] = [];
-  for (const read of ['late_runs', 'late_counts()']) {
+  for (const read of ['late_runs', 'late_counts']) {
     walked.push(...(await sequentialScans(engine.database.superUrl, `select * from millrace.${read}`)));
   }
   await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
