@@ -145,6 +145,6 @@ on conflict on constraint bypassed_pkey do update set
 perform millrace.cancel_attempts(v_runs, array[p_stage.id]);
 perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
   'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
-perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
+perform millrace.hook_started(v_uncounted, v_now) where v_uncounted is not null;
 return cardinality(v_runs);
 $$;

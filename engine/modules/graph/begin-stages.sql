@@ -1,32 +1,6 @@
 -- Beginning stages: what advance() does not queue by itself. Callers hold entities and runs; what
 -- is done is shown on the entities, and the stages with work are returned.
 
--- Begins a stage whose needs are done. p_by_name: overrules its conditions.
--- p_is_projected: the entities show the stage as queued.
-create function millrace.begin_stage(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_is_projected boolean default false
-) returns int[]
-as $$
-declare
-  v_skipped record;
-  v_wake int[] := '{}';
-
-for v_skipped in
-  select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
-loop
-  v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-  p_run_ids := array(select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
-end loop;
-if cardinality(p_run_ids) = 0 then
-  return v_wake;
-end if;
-return v_wake || (
-  select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_is_projected)
-  from millrace.stages s
-  where s.id = p_stage_id);
-$$;
-
 -- Picks the runs in which a stage is not to begin, and says why.
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
@@ -84,8 +58,8 @@ for v_follower in
         or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id)))
   order by f.position, r.version_id
 loop
-  v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
-    millrace.runs_ready_for(v_follower.stage_id, v_follower.ids));
+  v_wake := v_wake || millrace.hook_begin(v_follower.stage_id,
+    millrace.runs_ready_for(v_follower.stage_id, v_follower.ids), false);
 end loop;
 return v_wake;
 $$;

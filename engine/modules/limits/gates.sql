@@ -79,7 +79,7 @@ for v_round in 1 .. 20 loop
     where i.verdict is null and i.outcome = 'completed');
   passed := passed + cardinality(v_ids);
   perform millrace.take_tokens(p_stage_id, v_ids, 1);
-  perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
+  perform millrace.hook_started(v_uncounted, v_now) where v_uncounted is not null;
 end loop;
 update millrace.limits l
 set last_group = v_behind

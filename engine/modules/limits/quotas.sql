@@ -46,32 +46,6 @@ from family f
 where s.pipeline_id = f.id and not s.has_quota;
 $$;
 
--- Marks what a person has queued since then, in runs and their new children, for its tenant to pay.
-create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
-as $$
-update millrace.attempts a
-set uncounted = true
-where a.id = any (array(
-  with recursive family as (
-    select r.id
-    from unnest(p_run_ids) r(id)
-    union all
-    select c.id
-    from family m
-    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
-    join millrace.runs c on c.fan_out_id = f.id
-  )
-  select q.id
-  from family m
-  cross join lateral (
-    -- by key
-    select o.id
-    from millrace.attempts o
-    where o.run_id = m.id and o.state = 'queued' and o.created_at >= p_since
-      and not o.uncounted
-    offset 0) q));
-$$;
-
 -- Charges the tenants of a claim with its starts, once for all stages of a start. Returns what has
 -- no room and why; busy: another charges the tenant, or defines the quota, which lets go only what
 -- is held back by then.
