@@ -65,7 +65,7 @@ const commands: Record<string, Entry> = {
     load: async () => (await import('./commands/upgrade.ts')).upgrade,
   },
   completion: {
-    summary: 'a script by which bash, zsh or fish completes commands and options',
+    summary: 'a script by which a shell completes commands and options',
     load: async () => (await import('./commands/completion.ts')).completionOf({ ...commands, ...operateEntries }),
   },
   uninstall: {

@@ -2,12 +2,13 @@
 import { CommandError } from '../command-error.ts';
 import { type Command, commonOptions, defineCommand, type Entry } from '../define-command.ts';
 
-const usage = `npx millrace completion bash | zsh | fish
+const usage = `npx millrace completion bash | zsh | fish | powershell
   Prints a script by which the shell completes the commands of npx millrace and their options. Write it to a file that the
   shell reads when it starts, and again after an upgrade:
     npx millrace completion bash > ~/.millrace.bash && echo 'source ~/.millrace.bash' >> ~/.bashrc
     npx millrace completion zsh > ~/.millrace.zsh && echo 'source ~/.millrace.zsh' >> ~/.zshrc
-    npx millrace completion fish > ~/.config/fish/conf.d/millrace.fish`;
+    npx millrace completion fish > ~/.config/fish/conf.d/millrace.fish
+    npx millrace completion powershell >> $PROFILE`;
 
 /** A command as a shell completes it. */
 interface Completed {
@@ -17,7 +18,7 @@ interface Completed {
   options: string[];
 }
 
-const scripts: Record<string, (commands: Completed[]) => string> = { bash, zsh, fish };
+const scripts: Record<string, (commands: Completed[]) => string> = { bash, zsh, fish, powershell };
 
 /** Makes the command that completes these entries. */
 export function completionOf(entries: Record<string, Entry>): Command {
@@ -26,7 +27,8 @@ export function completionOf(entries: Record<string, Entry>): Command {
     options: {},
     takesWords: 1,
     run: async ({ words: [shell = ''] }) => {
-      if (!Object.hasOwn(scripts, shell)) throw new CommandError(`Name a shell: bash, zsh or fish.\n\n${usage}`, 2);
+      if (!Object.hasOwn(scripts, shell))
+        throw new CommandError(`Name a shell: bash, zsh, fish or powershell.\n\n${usage}`, 2);
       const commands = await Promise.all(Object.entries(entries).map(completed));
       return (scripts[shell] as (typeof scripts)[string])(commands);
     },
@@ -86,4 +88,22 @@ function __millrace_at
   end
 end
 ${lines.join('\n')}`;
+}
+
+/** Completes the word at the cursor; the words before it have ended. */
+function powershell(commands: Completed[]): string {
+  const list = (words: string[]) => words.map((word) => `'${word}'`).join(', ');
+  const cases = commands.map(({ name, options }) => `    '${name}' { ${list(options.map((one) => `--${one}`))} }`);
+  return `Register-ArgumentCompleter -Native -CommandName npx, millrace -ScriptBlock {
+  param($word, $line, $cursor)
+  $done = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { "$_" })
+  if ($done[0] -eq 'npx') { $done = @($done | Select-Object -Skip 1) }
+  if ("$($done[0])" -notmatch '^millrace(@.*)?$') { return }
+  $command = $done | Select-Object -Skip 1 | Where-Object { $_ -notlike '-*' } | Select-Object -First 1
+  $words = switch ("$command") {
+    '' { ${list([...commands.map(({ name }) => name), '--help', '--version'])} }
+${cases.join('\n')}
+  }
+  $words | Where-Object { $_ -like "$word*" }
+}`;
 }

@@ -1,7 +1,7 @@
 // millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
 import { inspect } from 'node:util';
 import pc from 'picocolors';
-import type { Attempt, Fault, Payload, Run } from '../../operators/answers.ts';
+import type { Attempt, Fault, Payload, Run, WholeAttempt } from '../../operators/answers.ts';
 import { costOf, many, span } from '../../operators/numbers.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
@@ -21,7 +21,7 @@ export const show = definePlaced({
   usage: `npx millrace show RUN [--remote[=REF]]
   Where a run stands and why, its attempts, its children and what people did to it.
   --attempt N  in place of RUN: one attempt, with its error, log lines and result in full
-  --watch  draws the run anew in place until it ends, or ctrl-C`,
+  --watch  draws the run or the attempt anew in place until it ends, or ctrl-C`,
   words: 1,
   takes: ['attempt', 'watch'],
   place: ({ words: [run] }) => (run === undefined ? undefined : `run/${numberIn(run, 'RUN')}`),
@@ -35,19 +35,29 @@ async function showRun(asked: Asked): Promise<0> {
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
   const read = () =>
     readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
-  let run = await read();
+  return showUntilOver(asked, read, runLines, ({ status }) => status !== 'running');
+}
+
+/** Prints what was read; with --watch it draws that anew until it is over. */
+async function showUntilOver<Of extends object>(
+  asked: Asked,
+  read: () => Promise<Of>,
+  linesOf: (found: Of) => string[],
+  isOver: (found: Of) => boolean,
+): Promise<0> {
+  let found = await read();
   if (asked.values.watch) {
     if (!process.stdout.isTTY || asked.json)
       throw new CommandError('--watch draws at a terminal: ask millrace show RUN --json.', 2);
     let at = new Date().toISOString();
     const look = async () => {
-      run = await read();
+      found = await read();
       at = new Date().toISOString();
     };
-    const frame = () => runLines(run).slice(0, (process.stdout.rows ?? 24) - 1);
-    await keepDrawing({ look, frame, at: () => at, isOver: () => run.status !== 'running' });
+    const frame = () => linesOf(found).slice(0, (process.stdout.rows ?? 24) - 1);
+    await keepDrawing({ look, frame, at: () => at, isOver: () => isOver(found) });
   }
-  say(asked, run, () => runLines(run));
+  say(asked, found, linesOf);
   return 0;
 }
 
@@ -151,17 +161,21 @@ function attemptLines(attempts: Attempt[]): string[] {
   ];
 }
 
-async function showAttempt(asked: Asked, attempt: number): Promise<0> {
-  const answer = await asked.api.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
-  say(asked, answer, ({ stage, state, error, log, output, payloads, deleted_after: days }) => [
-    pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
-    ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),
-    ...logLines(log),
-    ...(days ? [`Its result and log were deleted after ${many(days, 'day')}.`] : []),
-    ...(!payloads ? ['You do not see payloads here.'] : days ? [] : payloadLines(output)),
-  ]);
-  return 0;
-}
+const showAttempt = (asked: Asked, attempt: number): Promise<0> =>
+  showUntilOver(
+    asked,
+    () => asked.api.read<WholeAttempt>('attempt', { attempt }),
+    wholeLines,
+    ({ ended_at }) => ended_at !== undefined,
+  );
+
+const wholeLines = ({ attempt, stage, state, error, log, output, payloads, deleted_after: days }: WholeAttempt) => [
+  pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
+  ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),
+  ...logLines(log),
+  ...(days ? [`Its result and log were deleted after ${many(days, 'day')}.`] : []),
+  ...(!payloads ? ['You do not see payloads here.'] : days ? [] : payloadLines(output)),
+];
 
 /** A result as a tree: six levels, and of each text and list the beginning; --json has it whole. */
 function payloadLines(output: Payload | null): string[] {

@@ -131,22 +131,6 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   expect(filesOf()).toEqual(before);
 });
 
-test('bash completes commands and their options by the script of completion, and leaves alone what else npx runs', async () => {
-  const { stdout: script } = await here('completion', 'bash');
-  const call = `COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _millrace; echo "\${COMPREPLY[*]}"`;
-  const completed = (...words: string[]) =>
-    spawnSync('bash', ['-c', `${script}\n${call}`, 'bash', ...words], { encoding: 'utf8' }).stdout.trim();
-  expect(completed('npx', 'millrace', 'stat')).toBe('status');
-  expect(completed('npx', 'millrace', '').split(' ')).toEqual(expect.arrayContaining(['init', 'retry', '--version']));
-  expect(completed('npx', 'millrace', 'dead', 'tickets', '--rem')).toBe('--remote');
-  expect(completed('npx', 'millrace', 'docs', '--rem')).toBe('');
-  expect(completed('npx', 'prettier', 'stat')).toBe('');
-  expect(await here('completion', 'tcsh')).toMatchObject({
-    status: 2,
-    stderr: expect.stringMatching(/^Name a shell: bash, zsh or fish\./),
-  });
-});
-
 test('what a command takes and which release this is are told to whoever asks', async () => {
   expect(millrace('--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
   for (const line of ['-h', '--help', 'help']) {

@@ -193,12 +193,18 @@ test('ctrl-C ends watch and leaves the terminal as it was; without one it says w
   expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining('millrace status --json') });
 });
 
-test('show --watch draws a run until it ends, and prints it where it stands', async () => {
+test('show --watch draws a run or an attempt until it ends, and prints it where it stands', async () => {
   const watched = await inTerminal(['show', '8', '--watch'], { columns: 100, env: target });
   expect(watched.code).toBe(0);
   expect(watched.text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
   // After the other screen was given back.
   expect(watched.text.slice(watched.text.lastIndexOf('\u001b[?1049l'))).toContain('run 8 of orders: failed');
+  const failed = await orders.value<number>(
+    `select max(id)::int from millrace.attempts where run_id = 8 and state = 'failed'`,
+  );
+  const one = await inTerminal(['show', '--attempt', `${failed}`, '--watch'], { columns: 100, env: target });
+  expect(one.text).toContain('\u001b[?1049h');
+  expect(one.text.slice(one.text.lastIndexOf('\u001b[?1049l'))).toContain(`attempt ${failed} at invoice: failed`);
   expect(await millrace(['show', '8', '--watch'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('show RUN --json'),
