@@ -6,7 +6,8 @@ import { readRemedies } from '../../operators/remedies.ts';
 import { packageFolder } from '../project/shipped.ts';
 import { terminalWidth, words, wrap } from './table.ts';
 
-const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
+/** The cause and remedy that docs/errors.md gives for a code. */
+export const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
 
 /** The remedies of an error: its own hint, then the cause and remedy that docs/errors.md gives for its code. */
 export function helpLines({ code, hint }: Fault): string[] {

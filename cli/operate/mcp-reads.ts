@@ -1,10 +1,13 @@
-// The tools by which an assistant reads: the overview, runs, a run, dead letters, alerts and the journal.
+// The tools by which an assistant reads: what is wrong, runs, attempts, figures, alerts, the journal and settings.
 import { z } from 'zod';
 import type { Overview, Series, StageHealth } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { asCommands } from '../project/as-commands.ts';
+import type { Finding } from '../project/read-health.ts';
 import type { Api } from './ask-api.ts';
+import { remedyOf } from './help-lines.ts';
 import { readAlerts } from './read-alerts.ts';
 
 const name = z.string().max(100);
@@ -48,7 +51,7 @@ export interface Tool {
  * The overview with the sentences that the page and the commands show, and without stages that have nothing to do, of which a
  * project may have a thousand.
  */
-async function overview(api: Api): Promise<unknown> {
+async function overview(api: Api): Promise<object> {
   const answer = await api.read<Overview>('overview');
   const well = wellOf(answer);
   const faults = well.faults.map((fault) => ({ ...fault, message: sayFault(fault) }));
@@ -66,13 +69,42 @@ async function overview(api: Api): Promise<unknown> {
   };
 }
 
-export function readTools(api: Api): Tool[] {
-  const reads = (tool: string, read: string, description: string, shape: z.ZodRawShape): Tool => ({
-    name: tool,
-    description,
-    shape,
-    run: (given) => api.read(read, given),
+/** Fields that the project's own code wrote: a `code` in them is no error. */
+const payloads = new Set(['output', 'metadata', 'form', 'row', 'usage', 'turns', 'decisions']);
+
+/** An answer behind the cause and remedy of each code in it, each once. */
+function withHelp(answer: object): object {
+  const codes = new Set<string>();
+  JSON.stringify(answer, (name, value) => {
+    if ((name === 'code' || name === 'error_code') && typeof value === 'string') codes.add(value);
+    return payloads.has(name) ? undefined : value;
   });
+  const help = [...codes].flatMap((code) => {
+    const known = remedyOf(code);
+    return known ? [[code, `${known.cause} ${known.remedy}`] as const] : [];
+  });
+  return help.length > 0 ? { help: Object.fromEntries(help), ...answer } : answer;
+}
+
+type Settings = { findings: Finding[] | null } & Record<string, unknown>;
+
+/** The findings of doctor(), with commands in the place of SQL. */
+async function doctor(api: Api): Promise<unknown> {
+  const { findings } = await api.read<Settings>('settings');
+  return { findings: findings?.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) ?? null };
+}
+
+/** A tool that hands over what one read of the API answers. */
+const reads = (api: Api, tool: string, read: string, description: string, shape: z.ZodRawShape): Tool => ({
+  name: tool,
+  description,
+  shape,
+  run: async (given) => withHelp(await api.read(read, given)),
+});
+
+export const readTools = (api: Api): Tool[] => [...projectTools(api), ...runTools(api)];
+
+function projectTools(api: Api): Tool[] {
   return [
     {
       name: 'overview',
@@ -80,22 +112,22 @@ export function readTools(api: Api): Tool[] {
         'Whether all is well and what is not; pipelines and their stages with what is ready, in work, waiting, failed and ' +
         'late, why nobody works at one (unattended), and why rows wait for their next try (backoff); bulks.',
       shape: {},
-      run: () => overview(api),
+      run: async () => withHelp(await overview(api)),
     },
-    reads(
-      'runs',
-      'runs',
-      'Runs by a filter: the newest first; by stage or error_code without a status, those that failed come first. An empty list with next ' +
-        'means none among those looked at: go on with cursor.',
-      { ...filterShape, text: text.optional().describe('anywhere in label, key, errors or metadata'), ...page },
-    ),
-    reads(
-      'run',
-      'run',
-      'One run: its stages, attempts, errors with the last log lines, children, and what people did to it.',
-      { run: id },
-    ),
-    reads('attempt', 'attempt', 'One attempt: its error, the last lines of its log, and its result.', { attempt: id }),
+    {
+      name: 'doctor',
+      description:
+        'What is amiss in the project at this moment: each finding says how it should be, how it is, and what helps. null: whose key sees ' +
+        'some pipelines only is told nothing.',
+      shape: {},
+      run: () => doctor(api),
+    },
+    {
+      name: 'alerts',
+      description: 'Alerts, the newest first.',
+      shape: { pipeline: name.optional(), open: z.boolean().default(true), ...page },
+      run: (given) => readAlerts(api, given),
+    },
     {
       name: 'series',
       description:
@@ -113,22 +145,59 @@ export function readTools(api: Api): Tool[] {
         return { now: await read(now), before: await read(before) };
       },
     },
-    reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
-      pipeline: name.optional(),
-    }),
-    {
-      name: 'alerts',
-      description: 'Alerts, the newest first.',
-      shape: { pipeline: name.optional(), open: z.boolean().default(true), ...page },
-      run: (given) => readAlerts(api, given),
-    },
-    reads('journal', 'journal', 'Who did what, when and why, the newest first.', {
+    reads(api, 'journal', 'journal', 'Who did what, when and why, the newest first.', {
       pipeline: name.optional(),
       run: id.optional(),
       bulk: id.optional(),
       verb: name.optional(),
       by: text.optional(),
       ...page,
+    }),
+    {
+      name: 'settings',
+      description:
+        'Operators, channels of alerts with their last message, jobs of pg_cron with their last run, settings and pipelines; with pipeline, ' +
+        'its newest versions.',
+      shape: { pipeline: name.optional() },
+      // The findings are the tool doctor's.
+      run: async (given) => ({ ...(await api.read<Settings>('settings', given)), findings: undefined }),
+    },
+  ];
+}
+
+function runTools(api: Api): Tool[] {
+  return [
+    reads(
+      api,
+      'search',
+      'search',
+      'Finds runs by the number of a run or an attempt, a trace id, the key of a row, or the label of a row or how it begins.',
+      { text, pipeline: name.optional() },
+    ),
+    reads(
+      api,
+      'runs',
+      'runs',
+      'Runs by a filter: the newest first; by stage or error_code without a status, those that failed come first. An empty list with next ' +
+        'means none among those looked at: go on with cursor.',
+      { ...filterShape, text: text.optional().describe('anywhere in label, key, errors or metadata'), ...page },
+    ),
+    reads(
+      api,
+      'run',
+      'run',
+      'One run: its stages, attempts, errors with the last log lines, children, and what people did to it.',
+      { run: id },
+    ),
+    reads(
+      api,
+      'attempt',
+      'attempt',
+      'One attempt: its error, the last lines of its log, its result, and its usage, such as model, tokens and cost.',
+      { attempt: id },
+    ),
+    reads(api, 'dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
+      pipeline: name.optional(),
     }),
   ];
 }

@@ -15,8 +15,8 @@ const mostMs = 500;
 
 const linesOf = (text: string) => text.replace(/\n$/, '').split('\n');
 
-/** Leaves out the middle of unchanged lines. `isFirst`, `isLast`: whether no change comes before or after them. */
-function fold(lines: string[], isFirst: boolean, isLast: boolean): Row[] {
+/** Shortens unchanged lines by their middle. `isFirst`, `isLast`: whether no change comes before or after them. */
+function shortened(lines: string[], isFirst: boolean, isLast: boolean): Row[] {
   const [before, after] = [isFirst ? 0 : context, isLast ? 0 : context];
   const both = (part: string[]) => part.map((line) => ({ was: line, is: line }));
   const left = lines.length - before - after;
@@ -34,7 +34,7 @@ export function sideBySide(older: string, newer: string): Row[] {
   for (let at = 0; at < parts.length; at += 1) {
     const { value = '', removed, added } = parts[at] ?? {};
     if (!removed && !added) {
-      rows.push(...fold(linesOf(value), at === 0, at === parts.length - 1));
+      rows.push(...shortened(linesOf(value), at === 0, at === parts.length - 1));
       continue;
     }
     const next = parts[at + 1];

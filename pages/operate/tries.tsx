@@ -156,7 +156,7 @@ const errorOf = ({ error }: WholeAttempt) =>
 const numberOf = (value: number | null | undefined, say: (given: number) => string) =>
   value === null || value === undefined ? '' : say(value);
 
-/** What is told of a try in one line each. */
+/** The facts of a try that take one line each. */
 const facts: [name: string, say: (one: WholeAttempt) => string][] = [
   ['State', ({ state, superseded }) => (superseded ? `${state}, superseded` : state)],
   ['Error', ({ error }) => error?.code ?? ''],

@@ -36,7 +36,7 @@ const shells: Record<string, string[]> = {
   ],
 };
 
-/** What the last word of a line becomes; empty where nothing completes it. */
+/** Returns the completed last word of a line; empty where nothing completes it. */
 async function completed(shell: string, line: string): Promise<string> {
   const file = path.join(folder, `millrace.${shell === 'powershell' ? 'ps1' : shell}`);
   fs.writeFileSync(file, await completionOf(operateEntries).run([shell]));

@@ -616,8 +616,8 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  const names = ['overview', 'runs', 'run', 'attempt', 'series', 'dead_letters', 'alerts', 'journal'];
-  expect(tools).toEqual(names.map((name) => [name, true]));
+  const names = ['overview', 'doctor', 'alerts', 'series', 'journal', 'settings', 'search', 'runs', 'run', 'attempt'];
+  expect(tools).toEqual([...names, 'dead_letters'].map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
     ['runs', { entity: '9' }],
@@ -645,6 +645,17 @@ test('an assistant reads a range of time, the playbooks and the question that fi
   const month = (await call('series', { pipeline: 'orders', range: '30d' })).data;
   expect(JSON.parse(month).before.points.length, 'a month is not cut').toBeGreaterThan(20);
   expect((await call('series', { pipeline: 'orders', range: '2h' })).isError).toBe(true);
+  const { findings } = JSON.parse((await call('doctor')).data);
+  expect(findings).toContainEqual({
+    what: 'project_url is set',
+    detail: expect.stringContaining('npx millrace connect writes it'),
+  });
+  const settings = JSON.parse((await call('settings')).data);
+  expect(settings.jobs).toContainEqual(expect.objectContaining({ job: 'millrace-sweep' }));
+  expect(settings).not.toHaveProperty('findings');
+  expect(JSON.parse((await call('search', { text: 'Order 7' })).data).runs).toMatchObject([{ label: 'Order 7' }]);
+  const { help } = JSON.parse((await call('overview')).data);
+  expect(help.rate_limited, 'cause and remedy of a code').toMatch(/answered 429\. Such an attempt is retried/);
   const { resources } = await client.listResources();
   expect(resources.map(({ name }) => name)).toEqual(expect.arrayContaining(['errors', 'playbooks/stuck']));
   const { contents } = await client.readResource({ uri: 'millrace://docs/playbooks/stuck.md' });
