@@ -311,10 +311,15 @@ export interface Figures {
   codes: Record<string, number>;
 }
 
+export interface StageFigures extends Figures {
+  /** What completed, by the minute or the hour in which it did; null where nothing has. */
+  trend?: Record<string, number> | null;
+}
+
 export interface Series {
   points: Figures[];
   /** By stage, all steps together, where they were asked for. */
-  stages?: Record<string, Figures>;
+  stages?: Record<string, StageFigures>;
 }
 
 /** The cost of the newest runs of a filter. */

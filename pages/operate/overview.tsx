@@ -6,6 +6,7 @@ import type {
   Figures,
   Overview as OverviewAnswer,
   Settings,
+  StageFigures,
   StageHealth,
 } from '../../operators/answers.ts';
 import {
@@ -36,6 +37,7 @@ import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
 import { StateBar } from './state-bar.tsx';
 import { State } from './states.tsx';
+import { Trend } from './trend.tsx';
 
 /** Of a pipeline with more stages those are shown that have something to do. */
 const mostStages = 12;
@@ -210,11 +212,14 @@ function Quiet({ pipeline }: Listed) {
 
 function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
   const { pipeline, enabled, paused, open_alerts, stages: all } = listed;
-  const { range, now, before } = useFigures({ pipeline });
-  const points = now.answer?.points ?? [];
-  const figures = now.answer?.stages ?? {};
   const busy = stages.filter(isBusy);
   const shown = stages.length > mostStages ? busy.slice(0, mostStages) : stages;
+  const { range, now, before } = useFigures(
+    { pipeline },
+    shown.map(({ stage }) => stage),
+  );
+  const points = now.answer?.points ?? [];
+  const figures = now.answer?.stages ?? {};
   return (
     <section class="card" aria-label={pipeline}>
       <div class="card-head">
@@ -236,7 +241,7 @@ function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
       </div>
       <ol class="stages">
         {shown.map((stage) => (
-          <Stage key={stage.stage} stage={stage} figures={under(figures, stage.stage)} range={range} />
+          <Stage key={stage.stage} stage={stage} figures={under(figures, stage.stage)} points={points} range={range} />
         ))}
       </ol>
       {shown.length < all && (
@@ -269,8 +274,15 @@ function Sums({ points, before, range }: { points: Figures[]; before: Figures[] 
 /** A figure with its unit, which no end of a line parts. */
 const whole = (text: string) => text.replaceAll(' ', '\u00a0');
 
-/** The counts of a stage, each a way to its runs. */
-function Stage({ stage, figures, range }: { stage: StageHealth; figures: Figures | undefined; range: Range }) {
+interface StageProps {
+  stage: StageHealth;
+  figures: StageFigures | undefined;
+  points: Figures[];
+  range: Range;
+}
+
+/** The counts of a stage, each a way to its runs, and its trend. */
+function Stage({ stage, figures, points, range }: StageProps) {
   const { pipeline, stage: name, ready, oldest_age } = stage;
   const here = { pipeline, stage: name };
   const running = to('runs', '', { ...here, status: 'running' });
@@ -297,6 +309,7 @@ function Stage({ stage, figures, range }: { stage: StageHealth; figures: Figures
         <Words text={name} most={60} />
       </a>
       <StateBar of={stage} />
+      {figures && points.length > 0 && <Trend of={figures.trend ?? {}} stage={name} points={points} range={range} />}
       <span class="marks">
         <Marks stage={stage} />
       </span>

@@ -1,4 +1,5 @@
 // The range that charts and sentences are about. It stands in the address; the way back keeps it.
+import { useRef } from 'preact/hooks';
 import type { Figures, Series, StageHealth } from '../../operators/answers.ts';
 import { span } from '../../operators/numbers.ts';
 import { emptyIn, type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
@@ -29,15 +30,22 @@ export function RangePicker() {
   );
 }
 
-/** Figures of the range and of the time before it, of a pipeline or a stage. */
-export function useFigures(asked: { pipeline: string; stage?: string }) {
+/** Figures of the range and of the time before it, of a pipeline or a stage; with what completed step by step at the stages of `trends`. */
+export function useFigures(asked: { pipeline: string; stage?: string }, trends: string[] = []) {
   const range = chosenRange();
   // Figures go by the minute, and those of days change little in five.
   const every = range.stepSeconds === 60 ? 60_000 : 300_000;
   const key = `${JSON.stringify(asked)} ${range.name}`;
-  const stretch = (of: 'now' | 'before') =>
-    read<Series>('series', { ...asked, ...stretchesOf(range, databaseNow())[of] });
-  const now = usePoll(`series ${key}`, () => stretch('now'), every);
+  const stretch = (of: 'now' | 'before', more = {}) =>
+    read<Series>('series', { ...asked, ...more, ...stretchesOf(range, databaseNow())[of] });
+  const named = useRef(trends);
+  named.current = trends;
+  // A stage that becomes busy has its trend from the next answer on.
+  const now = usePoll(
+    `series ${key}`,
+    () => stretch('now', named.current.length > 0 ? { trends: named.current } : {}),
+    every,
+  );
   // The time before changes at its edges alone.
   const before = usePoll(`series before ${key}`, () => stretch('before'), 300_000);
   return { range, now: now.value, before: before.value.answer };

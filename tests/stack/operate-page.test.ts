@@ -230,7 +230,14 @@ test('a count that stopped at its bound is marked on the card, the node, the tab
 
 test('a card tells what was spent, and a row of a list leads to its pipeline and its stage', async () => {
   const page = await operate.atMachine();
-  await page.getByRole('region', { name: 'orders', exact: true }).getByText('failed, $0.13 spent').waitFor();
+  const orders = page.getByRole('region', { name: 'orders', exact: true });
+  await orders.getByText('failed, $0.13 spent').waitFor();
+  // Its trend is a picture with the numbers in words.
+  const done = await operate.value<number>(
+    `select sum(n)::int from millrace.sums t join millrace.stages s on s.id = t.stage_id
+     where t.unit = 'hour' and t.outcome = 'completed' and s.name = 'label'`,
+  );
+  await orders.getByRole('img', { name: `Completed at label in the last hour: ${done}; ` }).waitFor();
   for (const [list, row] of [
     ['#/runs?pipeline=orders&status=failed&error_code=no_address', /no_address/],
     ['#/dead', /no_address/],

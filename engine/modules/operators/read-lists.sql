@@ -164,10 +164,11 @@ return jsonb_build_object(
 $$;
 
 -- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
--- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
+-- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}. The stages in
+-- {"trends": […]} also have what completed, by the minute; of three hours or more by the hour.
 create function public.millrace_series(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name", "stage": "name",
-  "from": "time", "to": "time", "step_seconds": "seconds"}'
+  "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
@@ -183,7 +184,10 @@ return jsonb_build_object(
       make_interval(secs => coalesce((p_query -> 'step_seconds')::int, 60))) s
     order by s.at),
   'stages', (
-    select coalesce(json_object_agg(s.name, to_jsonb(f))::jsonb, '{}')
+    select coalesce(json_object_agg(s.name, to_jsonb(f) || jsonb_build_object('trend', (
+      select json_object_agg(m.at, m.n)
+      from millrace.figure_rows(v_pipeline.id, s.id, v_from, v_to, v_to - v_from < '3h') m
+      where m.outcome = 'completed' and p_query -> 'trends' ? s.name)))::jsonb, '{}')
     from millrace.stages s
     cross join millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
     where s.pipeline_id = v_pipeline.id));

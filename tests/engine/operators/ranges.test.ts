@@ -48,6 +48,34 @@ test('each range has what ended in it and in the time before, step beside step',
   }
 });
 
+test('the stages that are named have their trend, by the minute in an hour and by the hour in a day', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const operator = await signIn(engine, 'ann', { role: 'viewer', payloads: true });
+  const now = async () => Date.parse(await engine.value<string>('select millrace.now()'));
+  const trends = async (range: string, named?: string[]) => {
+    const query = { pipeline: 'flow', trends: named, ...stretchesOf(rangeOf(range), await now()).now };
+    const { stages = {} } = await operator.ask<Series>('series', query);
+    return [stages.one, stages.two].map((of) => of?.trend && Object.values(of.trend).sort());
+  };
+  await complete(engine, 3);
+  await engine.advance('20 minutes');
+  await complete(engine, 2);
+  await engine.advance('5 seconds');
+  expect(await trends('1h', ['one', 'two'])).toEqual([[2, 3], null]);
+  expect(await trends('1h', ['two'])).toEqual([null, null]);
+  expect(await trends('1h')).toEqual([null, null]);
+  // Both within one hour, an hour later.
+  const minute = new Date(await now()).getUTCMinutes();
+  await engine.advance(`${90 - minute} minutes`);
+  await complete(engine, 4);
+  await engine.advance('5 minutes');
+  await complete(engine, 5);
+  await engine.advance('1 hour');
+  expect((await trends('24h', ['one']))[0]).toContain(9);
+});
+
 test('an unknown range is the last hour, and a queue is empty by its pace, or never', () => {
   expect(rangeOf('2h')).toBe(ranges[0]);
   expect(emptyIn(30, 60, rangeOf('1h'))).toBe(1_800_000);
