@@ -9,7 +9,7 @@ import { filesIn } from './sql-statements.ts';
 
 /** The kernel's bounds: as much as a newcomer reads in an evening. Sizes of SQL count code: comments are free. */
 export const kernelBounds = { files: 20, bytes: 120_000 };
-export const engineBound = 614_800;
+export const engineBound = 615_000;
 const architectureBound = 20_000;
 /** Tables of a later module that one before it reads, until a hook takes the place. The kernel has none. */
 const readAhead = [

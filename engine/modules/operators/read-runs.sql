@@ -57,7 +57,7 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, millrace.filter_fields()
     || '{"text": "text", "count": "boolean", "cursor": "cursor", "limit": "size"}');
-  v_counts boolean := p_query -> 'count' = 'true' is true;
+  v_counts boolean := p_query @> '{"count": true}';
   v_found record := millrace.find_runs(millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'),
     p_query || jsonb_build_object('payloads', v_caller.payloads)
       || case when v_counts then '{"limit": 2501}' else '{}' end::jsonb);
