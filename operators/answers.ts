@@ -312,7 +312,7 @@ export interface Figures {
 }
 
 export interface StageFigures extends Figures {
-  /** What completed, by the minute or the hour in which it did; null where nothing has. */
+  /** How much completed, by the minute or the hour; null where nothing has. */
   trend?: Record<string, number> | null;
 }
 

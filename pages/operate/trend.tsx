@@ -6,7 +6,7 @@ import type { Range } from '../../operators/ranges.ts';
 const height = 20;
 
 interface TrendProps {
-  /** What completed, by the minute or the hour in which it did. */
+  /** How much completed, by the minute or the hour. */
   of: Record<string, number>;
   stage: string;
   /** The steps of the range. */

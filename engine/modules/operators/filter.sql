@@ -206,7 +206,8 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
         where a.run_id = r.id), (
         select m.value from millrace.run_metadata m
         where m.id = r.metadata_id and %L))), lower(%L)) > 0
-    from millrace.pipelines p where p.id = r.pipeline_id)$sql$, p_filter -> 'payloads', p_filter ->> 'text') end);
+    from millrace.pipelines p where p.id = r.pipeline_id)$sql$,
+    p_filter -> 'payloads', p_filter ->> 'text') end);
 select f.ids, f.next
 into run_ids, v_last
 from millrace.find_among(

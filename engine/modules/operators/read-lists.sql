@@ -164,8 +164,8 @@ return jsonb_build_object(
 $$;
 
 -- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
--- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}. The stages in
--- {"trends": […]} also have what completed, by the minute; of three hours or more by the hour.
+-- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}. Stages
+-- in {"trends": […]} also have what completed, by the minute; of three hours or more by the hour.
 create function public.millrace_series(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
