@@ -1,5 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
+import { projectFolder } from '../cli/run-command.ts';
+import { compiled, definitionOf } from '../support/definitions.ts';
 import type { Row } from '../support/engine.ts';
 import { lockedPdf } from '../support/examples/documents.ts';
 import {
@@ -225,6 +231,68 @@ test('a file is what its bytes say, whatever it is called', async () => {
   });
   expect(await documents.settled(id)).toBe('completed');
   expect((await documents.document(id)).extraction_result).toMatchObject({ by: 'pdf', media_type: 'application/pdf' });
+});
+
+/** A copy of the project's functions in which these stages are on a worker, each by one word in its definition. */
+function movedToWorkers(stages: { pipeline: string; function: string }[]): string {
+  const cache = path.join(projectFolder, '.cache');
+  mkdirSync(cache, { recursive: true });
+  const root = mkdtempSync(path.join(cache, 'worker-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  cpSync(path.join(projectFolder, 'supabase/functions'), path.join(root, 'supabase/functions'), { recursive: true });
+  writeFileSync(path.join(root, 'supabase/config.toml'), '');
+  for (const { pipeline, function: name } of stages) {
+    const file = path.join(root, 'supabase/functions/_pipelines', `${pipeline}.ts`);
+    const text = readFileSync(file, 'utf8');
+    expect(text.split(`function: '${name}',`)).toHaveLength(2);
+    writeFileSync(file, text.replace(`function: '${name}',`, `function: '${name}', host: 'worker',`));
+  }
+  return root;
+}
+
+test('extraction of documents and OCR of pages move to a worker by one word', async () => {
+  const root = movedToWorkers([
+    { pipeline: 'documents', function: 'documents-extraction' },
+    { pipeline: 'pages', function: 'pages-ocr' },
+  ]);
+  for (const name of ['documents', 'pages']) {
+    const moved = await import(path.join(root, 'supabase/functions/_pipelines', `${name}.ts`));
+    await documents.rows('select millrace.define($1)', [compiled(definitionOf(moved[name]))]);
+  }
+  // A function that is at work takes what comes until it has nothing more.
+  const atWork = `select count(*)::int from millrace.workers where left_at is null and heartbeat_at > now() - interval '1 minute'`;
+  const haveLeft = async () => (await documents.value(atWork)) === 0;
+  await documents.until('the functions have ended their work', haveLeft, 90_000);
+  const erin = await documents.user();
+  const recording = (await sampleDocuments()).find(({ mediaType }) => mediaType?.startsWith('audio/')) as Upload;
+  const submitted = [
+    await submitDocument(erin, { name: 'report.pdf', bytes: await samplePdf() }),
+    await submitDocument(erin, recording),
+  ];
+  await documents.sweep();
+  expect(await Promise.all(submitted.map((id) => documents.phases(id)))).toEqual([
+    ['extraction queued'],
+    ['extraction queued'],
+  ]);
+  const { apiUrl, secretKey, webhookSecret, ocrUrl, ocrToken, transcriberUrl, transcriberToken } = documents.stack;
+  const worker = spawn(process.execPath, ['--import', 'tsx', 'cli/millrace.ts', 'work', '--workdir', root], {
+    cwd: projectFolder,
+    env: {
+      ...{ PATH: process.env.PATH, HOME: process.env.HOME, SUPABASE_URL: apiUrl, SUPABASE_SECRET_KEY: secretKey },
+      ...{ WEBHOOK_SECRET: webhookSecret, OCR_URL: ocrUrl, OCR_AUTH_TOKEN: ocrToken },
+      ...{ DEEPGRAM_URL: transcriberUrl, DEEPGRAM_API_KEY: transcriberToken },
+    },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void worker.kill('SIGKILL'));
+  for (const id of submitted) expect(await documents.settled(id)).toBe('completed');
+  const seen = await documents.rows(
+    `select distinct s.name, s.seen ->> 'release' as release from millrace.stages s where s.host = 'worker' order by 1`,
+  );
+  expect(seen).toEqual(['extraction', 'ocr'].map((name) => ({ name, release: 'millrace' })));
+  worker.kill('SIGTERM');
+  await once(worker, 'exit');
+  expect(worker.exitCode).toBe(0);
 });
 
 async function samplePdf(): Promise<Uint8Array> {
