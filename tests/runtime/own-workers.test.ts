@@ -246,6 +246,23 @@ test('the address of a worker that was not there for a week gets no wake-up any 
   expect(await wakes()).toBe(1);
 });
 
+test('a worker that is scaled to zero is woken before its address is forgotten', async ({ engine }) => {
+  await engine.pipeline([stage]);
+  await engine.configureDoorbell();
+  await engine.value(attendAt('https://w.test'));
+  const sweptAfter = async (interval: string) => {
+    await engine.advance(interval);
+    await engine.sweepAll();
+    return (await engine.wakes()).map(({ url }) => url);
+  };
+  expect(await sweptAfter('143 hours')).toEqual([]);
+  expect(await sweptAfter('2 hours')).toEqual(['https://w.test/']);
+  await answerWakes(engine, 202);
+  await engine.value(attendAt('https://w.test'));
+  expect(await sweptAfter('2 hours')).toEqual([]);
+  expect(await sweptAfter('8 days')).toEqual([]);
+});
+
 test.for([
   [`'{}', null, null`, 'p_stages is object, but must be a list'],
   [`null`, 'p_stages is null, but must be a list'],

@@ -202,6 +202,7 @@ from (
       and m.outcome in ('completed', 'failed', 'retried', 'skipped')) d) h;
 
 -- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
+-- Wakes workers whose addresses would be forgotten within a day.
 create function millrace.forget_leftovers()
 as $$
 declare
@@ -235,4 +236,10 @@ where p.ctid = any (array(
   from millrace.posts o
   where o.posted_at < v_oldest_post
   for update skip locked));
+-- A process that is scaled to zero asks for nothing. A wake-up on the last day keeps its address.
+perform millrace.stages_to_wake(array(
+  select s.id
+  from millrace.stages s
+  where (s.seen ->> 'woken_at')::timestamptz between v_now - interval '7 days'
+    and v_now - interval '6 days'));
 $$;
