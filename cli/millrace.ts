@@ -45,7 +45,7 @@ const commands: Record<string, Entry> = {
     load: async () => (await import('./commands/connect.ts')).connect,
   },
   doctor: {
-    summary: 'what is amiss in the database, each with what helps',
+    summary: 'problems in the database, with remedies',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   adopt: {

@@ -43,8 +43,9 @@ as $$
 -- the modules' begin
 $$;
 
--- Begins a stage in the way of its kind. Where no module has another way, the stage is queued.
--- Returns the stages with work. p_is_projected: the rows show the stage as queued already.
+-- Begins a stage by the module of its kind; queues it if there is none. Returns the stages with
+-- work.
+-- p_is_projected: the rows show the stage as queued already.
 create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_is_projected boolean default false
 ) returns int[]
@@ -74,13 +75,13 @@ create function millrace.hook_claim(
   out wait_ms int
 );
 
--- Claims group by group at a stage whose limits have been asked.
+-- Claims group by group, after the limits of the stage have allowed p_limit.
 create function millrace.hook_claim_by_group(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
 );
 
--- Takes back from the limits of a stage what a claim took for attempts that it gives back.
+-- Returns the tokens of attempts that a claim put back to the limits of their stage.
 create function millrace.hook_put_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 );
@@ -100,8 +101,9 @@ as $$
 -- the modules' unspawned
 $$;
 
--- Begins what follows a stage that is done: what advance() has not queued, or all of it. Without a
--- stage, begins all that may begin. Returns the stages with work.
+-- Begins the followers of a stage that is done. Without a stage, begins all that may begin. Returns
+-- the stages with work.
+-- p_all: every follower, not just those that advance() skipped.
 create function millrace.hook_advance(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]

@@ -918,12 +918,12 @@ view millrace.status_moves
   column to_value text
   as  SELECT DISTINCT p.name AS pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means FROM millrace.pipelines p JOIN millrace.version_moves m ON m.version_id = p.current_version_id AND NOT m.retired;
 table millrace.status_values
+  column adopted_as text not null
   column before text[] not null
   column begins text
   column category text not null
   column description text not null
   column is_terminal boolean not null
-  column lands text not null
   column name text not null
   column pipeline_id integer not null
   column retired boolean not null default false

@@ -33,7 +33,7 @@ create or replace function millrace.adopt(
   p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean default true,
   p_else text default null, p_portion int default 250
 ) returns table (
-  old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
+  old_value text, rows bigint, value text, adopted_as text, begins text, lacking bigint, lacks text,
   problem text
 )
 language plpgsql
@@ -72,14 +72,14 @@ begin
       v_pipeline, p_old_column, v_function::regproc, p_else, p_portion);
   end if;
   return query
-  select t.old, sum(coalesce(t.rows, 1))::bigint, t.value, v.lands, v.begins,
+  select t.old, sum(coalesce(t.rows, 1))::bigint, t.value, v.adopted_as, v.begins,
     case when v_dry
       then coalesce(sum(t.rows) filter (where k.lacks is not null), 0)::bigint end,
     string_agg(distinct k.lacks, '; '),
     case
       when v_taken.keys is null then 'somebody holds them: call again'
       when t.value is null then 'it has no value: let the function say one, or name it in p_else'
-      when v.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
+      when v.adopted_as is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
     end
   from unnest(v_taken.old, v_taken.codes, v_taken.rows, case
     when v_dry and v_pipeline.has_given
@@ -91,7 +91,7 @@ begin
     from unnest(v.before) with ordinality b(name, ordinal)
     join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
     where s.id <> all (t.given::int[])) k
-  group by t.old, t.value, v.lands, v.begins
+  group by t.old, t.value, v.adopted_as, v.begins
   order by 2 desc, 1;
 end
 $$;
@@ -130,26 +130,26 @@ begin
       limit $1
       for no key update skip locked
     ), adopted as materialized (
-      select t.*, v.lands, v.begins
+      select t.*, v.adopted_as, v.begins
       from taken t
       left join millrace.status_values v
         on v.pipeline_id = $2 and v.value = t.value and not v.retired
       order by t.key
     ), written as (
-      update %1$s e set %3$s = a.lands::%4$s%7$s
+      update %1$s e set %3$s = a.adopted_as::%4$s%7$s
       from adopted a
       where e.%2$s = a.key and not a.runs
     )%8$s
     select array_agg(a.key::text), array_agg(a.old), array_agg(a.value), array_agg(a.begins),
-      array_agg(a.runs), (array_agg(a.key::text) filter (where a.lands is null))[1]
+      array_agg(a.runs), (array_agg(a.key::text) filter (where a.adopted_as is null))[1]
     from adopted a$q$, v_names[1], v_names[2], v_names[3], v_names[4], v_names[5], v_names[6],
       case when v_history is not null then format(', %I = $3', v_history ->> 'since') end,
       case when v_history is not null then format($h$, noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
-      select a.key, null, a.lands::%s, $3, $4,
-        jsonb_build_object($5, jsonb_build_object('old', a.old, 'new', a.lands))
+      select a.key, null, a.adopted_as::%s, $3, $4,
+        jsonb_build_object($5, jsonb_build_object('old', a.old, 'new', a.adopted_as))
       from adopted a
-      where not a.runs and a.lands is not null
+      where not a.runs and a.adopted_as is not null
     )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end)
   into keys, old, codes, v_begins, v_runs, v_lost
   using p_limit, p_pipeline.id, millrace.now(), millrace.actor(p_pipeline.entity_table),

@@ -15,8 +15,8 @@ import { missingMigrations } from './sync.ts';
 
 export const doctor = defineCommand({
   usage: `npx millrace doctor [--remote[=REF]]
-  Tells what is amiss in the database, each with what helps; whether database, folder and this command are of one release, and
-  whether the database has the folder's definitions.
+  Shows problems in the database, with remedies; whether database, folder and this command are of one release, and whether the
+  database has the folder's definitions.
   Asks the local stack, or the project at SUPABASE_URL with SUPABASE_SECRET_KEY.
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: remoteOption,

@@ -77,7 +77,7 @@ interface Unstamped {
   text: string;
 }
 
-/** These, stamped after the newest; the engine's before what calls it. */
+/** The missing migrations, stamped after the newest one; the engine's comes before those that call it. */
 async function migrationChanges(project: Project, lacking: Unstamped[]): Promise<Change[]> {
   if (lacking.length === 0) return [];
   const stamps = await stampsAfter(migrationsOf(project), lacking.length);

@@ -9,7 +9,7 @@ import { connectTarget } from './connect.ts';
 import { initChanges } from './init.ts';
 
 /** The functions that a trial borrows, since they read files of the package millrace, of which @millrace/dev has none. */
-export interface Lent {
+export interface TrialDeps {
   connectTarget: typeof connectTarget;
   engineUninstall: typeof engineUninstall;
   initChanges: typeof initChanges;
@@ -32,7 +32,7 @@ export interface TrialRequest {
 /** The entry `trial` of @millrace/dev. */
 export interface Trial {
   /** Tries an empty project, and writes the report. Resolves to a sentence for the person. Throws a CommandError. */
-  tryHosted(lent: Lent, request: TrialRequest): Promise<string>;
+  tryHosted(deps: TrialDeps, request: TrialRequest): Promise<string>;
 }
 
 export const trial = defineCommand({
@@ -54,8 +54,8 @@ export const trial = defineCommand({
     const reference = referenceIn(values.remote);
     const from = path.resolve(values.workdir);
     const { tryHosted } = await loadDev<Trial>(from, '@millrace/dev/trial', 'A trial');
-    const lent = { connectTarget, engineUninstall, initChanges, manifest: readManifest(), connectApi };
-    return tryHosted(lent, { ...values, reference, from });
+    const deps = { connectTarget, engineUninstall, initChanges, manifest: readManifest(), connectApi };
+    return tryHosted(deps, { ...values, reference, from });
   },
 });
 

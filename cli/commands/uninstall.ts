@@ -50,12 +50,12 @@ export const uninstall = defineCommand({
 });
 
 /** The sentence that says what the push does while runs are live; empty with --cancel. */
-const whileLive = ({ cancel }: Manner) =>
+const whileLive = ({ cancel }: UninstallOptions) =>
   cancel
     ? ''
     : ' The push is refused while runs are live: npx millrace uninstall --cancel writes it anew, so that it cancels them.';
 
-interface Manner {
+interface UninstallOptions {
   columns: boolean;
   cancel: boolean;
 }
@@ -63,7 +63,10 @@ interface Manner {
 /**
  * The changes that remove our files and the engine. `kept`: files and sections that the user has edited, which stay.
  */
-async function uninstallChanges(project: Project, manner: Manner): Promise<{ changes: Change[]; kept: string[] }> {
+async function uninstallChanges(
+  project: Project,
+  options: UninstallOptions,
+): Promise<{ changes: Change[]; kept: string[] }> {
   const manifest = installedManifest(project);
   const there = (file: string) => readText(path.join(project.root, file));
   const edited = [
@@ -82,7 +85,7 @@ async function uninstallChanges(project: Project, manner: Manner): Promise<{ cha
   const section = withoutFunctionSections(project.config, config, ['millrace']);
   return {
     changes: [
-      ...(await removal(project, manner)),
+      ...(await removal(project, options)),
       ...ours.filter((file) => !edited.includes(file)).map((file) => ({ file, text: null })),
       { file: project.config, text: section.text, from: config },
     ],
@@ -94,25 +97,25 @@ async function uninstallChanges(project: Project, manner: Manner): Promise<{ cha
 }
 
 /** The migration that removes the engine; none where no migration installs it. */
-async function removal(project: Project, manner: Manner): Promise<Change[]> {
+async function removal(project: Project, options: UninstallOptions): Promise<Change[]> {
   if (engineState(migrationTexts(project)).level === null) return [];
   const [stamp] = await stampsAfter(migrationsOf(project), 1);
-  return [{ file: `supabase/migrations/${stamp}_${ending}`, text: removalSql(manner) }];
+  return [{ file: `supabase/migrations/${stamp}_${ending}`, text: removalSql(options) }];
 }
 
 const ending = 'uninstall_millrace.sql';
 
 /** Where an uninstall was the last that was written: the same migration with what is asked for now. */
-function otherRemoval(project: Project, manner: Manner): Change | undefined {
+function otherRemoval(project: Project, options: UninstallOptions): Change | undefined {
   const { root } = project;
   if (fs.existsSync(path.join(root, runtimeFolder, 'manifest.json'))) return undefined;
   const last = migrationsOf(project).at(-1);
   if (!last?.endsWith(`_${ending}`)) return undefined;
   const file = `supabase/migrations/${last}`;
-  return { file, text: removalSql(manner), from: readText(path.join(root, file)) };
+  return { file, text: removalSql(options), from: readText(path.join(root, file)) };
 }
 
-const removalSql = ({ columns, cancel }: Manner) =>
+const removalSql = ({ columns, cancel }: UninstallOptions) =>
   [cancel ? cancelSql : refuseSql, columns ? withColumns(engineUninstall()) : engineUninstall()]
     .filter(Boolean)
     .join('\n');

@@ -26,7 +26,7 @@ export function nameOfUser(): string {
   }
 }
 
-interface Asked {
+interface TargetOptions {
   /** A reference, branch or URL; '' is the project that the folder is linked to, undefined SUPABASE_URL or else the local stack. */
   remote?: string;
   workdir: string;
@@ -35,7 +35,7 @@ interface Asked {
 }
 
 /** Finds the project. Throws a CommandError that says what is missing. */
-export async function findTarget({ remote, workdir, revealsKey = false }: Asked): Promise<Target> {
+export async function findTarget({ remote, workdir, revealsKey = false }: TargetOptions): Promise<Target> {
   const operator = nameOfUser();
   if (remote !== undefined) {
     const url = await remoteUrl(remote, workdir);

@@ -104,7 +104,7 @@ function removeLeftParts(folder: string): void {
   }
 }
 
-/** Where a text goes that is written to `place`, which may be a link to it. */
+/** The real path that a write to `place` changes: `place` may be a symlink. */
 const targetOf = (place: string) => (fs.existsSync(place) ? fs.realpathSync(place) : place);
 
 /** The mode of a file that is to be replaced, which must not be read-only; undefined for a new one. */

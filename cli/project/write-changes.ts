@@ -11,21 +11,21 @@ import { snippetFolder } from './snippets.ts';
 import { writeAlone } from './write-alone.ts';
 
 /** How a command is to write. */
-interface Manner {
+interface WriteOptions {
   'dry-run': boolean;
   json: boolean;
 }
 
 /** Writes all of the changes or none. Returns what the person is told, which ends with the command that comes next. */
-export function writeChanges(project: Project, planned: Change[], manner: Manner, next: string): string {
+export function writeChanges(project: Project, planned: Change[], options: WriteOptions, next: string): string {
   const changes = realChanges(project.root, planned);
   const files = changes.map(({ file }) => file);
-  if (manner['dry-run']) {
+  if (options['dry-run']) {
     const patch = shown(project.root, changes);
-    return manner.json ? JSON.stringify({ files, patch }) : patch || 'Nothing would change.';
+    return options.json ? JSON.stringify({ files, patch }) : patch || 'Nothing would change.';
   }
   if (changes.length > 0) writeAlone(project.root, () => applyChanges(project.root, changes));
-  if (manner.json) return JSON.stringify({ files, next });
+  if (options.json) return JSON.stringify({ files, next });
   if (changes.length === 0) return 'Nothing to do: all of it is there.';
   return [...summary(changes), `Next: ${next}`].join('\n');
 }

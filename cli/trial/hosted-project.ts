@@ -53,7 +53,10 @@ export function hostedProject(reference: string, running: Running): HostedProjec
       await run('branches', 'create', name);
       const made = (await list<{ name: string; project_ref: string }>('branches')).find((one) => one.name === name);
       if (made) return made.project_ref;
-      throw new CommandError(`\`supabase branches list\` does not name the branch ${name} that was made.`, 4);
+      throw new CommandError(
+        `\`supabase branches list\` does not name the branch ${name} that was made. Run the trial again, or delete the branch by hand.`,
+        4,
+      );
     },
     branches: () => names('branches'),
     deleteBranch: async (name) => void (await run('branches', 'delete', name)),

@@ -1,7 +1,7 @@
 // The measurements of a trial, a function for each. Times are by the database's clock, so distance does not count.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
-import type { Lent } from '../commands/trial.ts';
+import type { TrialDeps } from '../commands/trial.ts';
 import type { Target } from '../operate/find-target.ts';
 import { callDatabase } from '../project/call-database.ts';
 import type { Findings } from './expected.ts';
@@ -21,7 +21,7 @@ export interface Measuring {
   target: Target;
   size: Size;
   signal: AbortSignal;
-  lent: Lent;
+  deps: TrialDeps;
 }
 
 export type Found = Findings['measured'];
@@ -158,7 +158,7 @@ export async function measureUpgrade(measuring: Measuring, exchange: () => Promi
 
 /** Rows queued while the pipeline is paused wait, and go on after it. */
 export async function measurePause(measuring: Measuring): Promise<Found> {
-  const api = measuring.lent.connectApi(measuring.target);
+  const api = measuring.deps.connectApi(measuring.target);
   const act = (verb: string) => api.act({ verb, pipeline: 'trial', reason: 'the trial' });
   await act('pause');
   const before = await counters(measuring);

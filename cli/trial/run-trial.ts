@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
-import type { Lent } from '../commands/trial.ts';
+import type { TrialDeps } from '../commands/trial.ts';
 import { nameOfUser, type Target } from '../operate/find-target.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
 import { findProject } from '../project/find-project.ts';
@@ -43,7 +43,7 @@ export interface Trial {
   withBranch: boolean;
   /** Told what happens. */
   say(line: string): void;
-  lent: Lent;
+  deps: TrialDeps;
 }
 
 /** The outcome of a trial: its findings, the parts that it left, and the error that ended it early. */
@@ -58,7 +58,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   const findings: Findings = { measured: {}, untried: [] };
   const interruption = hearSignals(trial.say);
   const signal = AbortSignal.any([interruption.signal, AbortSignal.timeout(measuringMinutes * 60_000)]);
-  const root = await makeTrialFolder(trial.major, trial.lent);
+  const root = await makeTrialFolder(trial.major, trial.deps);
   const state = { mayHaveBranch: false };
   let ended: unknown;
   try {
@@ -68,7 +68,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   }
   trial.say('takes everything away');
   // Nothing ends this: what it leaves would cost its owner.
-  const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), trial.lent, state.mayHaveBranch);
+  const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), trial.deps, state.mayHaveBranch);
   fs.rmSync(root, { recursive: true, force: true });
   interruption.end();
   return { findings, left, ended };
@@ -96,7 +96,7 @@ function hearSignals(say: (line: string) => void) {
   };
 }
 
-interface Course {
+interface TrialRun {
   trial: Trial;
   root: string;
   signal: AbortSignal;
@@ -104,12 +104,12 @@ interface Course {
   state: { mayHaveBranch: boolean };
 }
 
-async function measureAll(course: Course): Promise<void> {
-  const { trial, root, signal, findings } = course;
+async function measureAll(run: TrialRun): Promise<void> {
+  const { trial, root, signal, findings } = run;
   const { reference, from, say, size } = trial;
   const project = hostedProject(reference, { from, signal });
-  const target = await deployed(project, course);
-  const measuring: Measuring = { target, size, signal, lent: trial.lent };
+  const target = await deployed(project, run);
+  const measuring: Measuring = { target, size, signal, deps: trial.deps };
   const steps: [string, () => Promise<Found>][] = [
     ['a first row', () => measureFirstRow(measuring)],
     [`${size.single} rows one by one`, () => measureSingleRows(measuring)],
@@ -120,7 +120,7 @@ async function measureAll(course: Course): Promise<void> {
     ['a pause', () => measurePause(measuring)],
     [`${size.idleSeconds} s with nothing to do`, () => measureIdle(measuring)],
   ];
-  if (trial.withBranch) steps.push(['a preview branch', () => onBranch(project, measuring, course)]);
+  if (trial.withBranch) steps.push(['a preview branch', () => onBranch(project, measuring, run)]);
   else findings.untried.push({ what: 'a preview branch', why: 'say --branch; it needs a paid plan' });
   findings.untried.push({ what: 'the pause of a whole project', why: 'no command of the supabase CLI pauses one' });
   for (const [what, step] of steps) {
@@ -137,7 +137,7 @@ async function measureAll(course: Course): Promise<void> {
 }
 
 /** Pushes, sets the settings, deploys and connects. Resolves to how the project is reached. */
-async function deployed(project: HostedProject, { trial, root }: Pick<Course, 'trial' | 'root'>): Promise<Target> {
+async function deployed(project: HostedProject, { trial, root }: Pick<TrialRun, 'trial' | 'root'>): Promise<Target> {
   const url = `https://${project.reference}.supabase.co`;
   trial.say(`pushes to ${project.reference}`);
   await project.push(root);
@@ -146,7 +146,7 @@ async function deployed(project: HostedProject, { trial, root }: Pick<Course, 't
   await project.deploy(root);
   const headers = { apikey: await revealSecretKey(project.reference, trial.from) };
   trial.say('connects');
-  await trial.lent.connectTarget(url, headers);
+  await trial.deps.connectTarget(url, headers);
   return { url, headers, operator: nameOfUser() };
 }
 
@@ -172,16 +172,16 @@ async function upgrade(project: HostedProject, root: string): Promise<void> {
 }
 
 /** A preview branch that gets what the project has, and one row. */
-async function onBranch(project: HostedProject, measuring: Measuring, course: Course): Promise<Found> {
-  course.state.mayHaveBranch = true;
+async function onBranch(project: HostedProject, measuring: Measuring, run: TrialRun): Promise<Found> {
+  run.state.mayHaveBranch = true;
   const reference = await project.createBranch(trialBranch);
-  const { from, say } = course.trial;
+  const { from, say } = run.trial;
   const { signal } = measuring;
   const branch = hostedProject(reference, { from, signal });
   await awaitBranch(branch, { say, now: Date.now, pause: (ms) => sleep(ms, undefined, { signal }) });
-  const target = await deployed(branch, course);
-  // A branch that comes from no Git branch has the schema without its rows.
-  const lost = lostRows(findProject(course.root), await readHealth(target.url, target.headers));
+  const target = await deployed(branch, run);
+  // A branch without a Git branch gets the schema and no rows, so the engine's own are restored.
+  const lost = lostRows(findProject(run.root), await readHealth(target.url, target.headers));
   if (lost) await branch.query(lost.sql);
   return measureBranchRow({ ...measuring, target });
 }

@@ -1,6 +1,6 @@
 // How a trial takes away what it brought. Each part may have gone already: it also cleans up after a trial that was killed.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lent } from '../commands/trial.ts';
+import type { TrialDeps } from '../commands/trial.ts';
 import { cancelSql } from '../commands/uninstall.ts';
 import type { HostedProject } from './hosted-project.ts';
 import { trialFunctions } from './trial-files.ts';
@@ -32,7 +32,7 @@ export async function hasTrial(project: HostedProject): Promise<boolean> {
  * Takes everything away, what calls first and what is called last. Resolves to a sentence for each part that it could not take,
  * with what the platform said.
  */
-export async function takeAway(project: HostedProject, lent: Lent, mayHaveBranch: boolean): Promise<string[]> {
+export async function takeAway(project: HostedProject, deps: TrialDeps, mayHaveBranch: boolean): Promise<string[]> {
   const left: string[] = [];
   const part = async (what: string, take: () => Promise<unknown>) => {
     try {
@@ -47,7 +47,7 @@ export async function takeAway(project: HostedProject, lent: Lent, mayHaveBranch
   await part('the Edge Functions', () => takeFunctions(project));
   const before = await extensionsBefore(project).catch(() => null);
   // As long as the engine is there, the tables tell whose it is.
-  const engineIsGone = await part('the engine', () => takeEngine(project, lent));
+  const engineIsGone = await part('the engine', () => takeEngine(project, deps));
   if (engineIsGone) await part('the tables', () => project.query(tablesSql));
   for (const name of ['pg_net', 'pg_cron', 'supabase_vault']) {
     if (engineIsGone && before && !before.includes(name)) {
@@ -62,7 +62,7 @@ async function takeBranch(project: HostedProject): Promise<void> {
   if ((await project.branches()).includes(trialBranch)) await project.deleteBranch(trialBranch);
 }
 
-async function takeEngine(project: HostedProject, { engineUninstall }: Lent): Promise<void> {
+async function takeEngine(project: HostedProject, { engineUninstall }: TrialDeps): Promise<void> {
   const [row] = await project.query<{ is_there: boolean }>(
     `select to_regclass('millrace.runs') is not null as is_there`,
   );

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
-import type { Lent } from '../commands/trial.ts';
+import type { TrialDeps } from '../commands/trial.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
@@ -17,7 +17,7 @@ import { trialFiles, trialFunctions } from './trial-files.ts';
 export const trialMigrations = ['trial_tables', 'millrace', 'pipeline_trial', 'trial_measures', 'trial_upgrade'];
 
 /** Makes the folder for a project on this major version of Postgres. Resolves to its path. */
-export async function makeTrialFolder(major: number, { initChanges, manifest }: Lent): Promise<string> {
+export async function makeTrialFolder(major: number, { initChanges, manifest }: TrialDeps): Promise<string> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-trial-'));
   const files = trialFiles();
   write(root, { 'supabase/config.toml': `project_id = "millrace-trial"\n\n[db]\nmajor_version = ${major}\n` });
@@ -52,7 +52,7 @@ export async function makeTrialFolder(major: number, { initChanges, manifest }: 
 export async function changeTrial(root: string): Promise<void> {
   const before = definitionsIn(migrationTexts(findProject(root)));
   const { read, ...others } = trial.input.stages;
-  if (!read) throw new Error('The pipeline trial has no stage read: this release is not whole.');
+  if (!read) throw new Error('The pipeline trial has no stage read: this release is incomplete. Install it again.');
   const input = { ...trial.input, stages: { read: { ...read, timeoutSeconds: 11 }, ...others } };
   await addMigration(
     root,
@@ -66,7 +66,8 @@ export async function changeTrial(root: string): Promise<void> {
 /** The handler's next version, which says so in its result. */
 function upgraded(handler: string): string {
   const changed = handler.replace('text: await answer.text()', "text: (await answer.text()).concat(' Upgraded.')");
-  if (changed === handler) throw new Error('The function trial-read has no text to change: this release is not whole.');
+  if (changed === handler)
+    throw new Error('The function trial-read has no text to change: this release is incomplete. Install it again.');
   return changed;
 }
 

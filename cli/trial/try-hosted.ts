@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline/promises';
 import { CommandError } from '../command-error.ts';
-import type { Lent, Trial } from '../commands/trial.ts';
+import type { Trial, TrialDeps } from '../commands/trial.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
 import type { Size } from './measures.ts';
 import { contentsOf } from './project-contents.ts';
@@ -18,19 +18,19 @@ const whole: Size = { single: 10, burst: 500, idleSeconds: 60, serviceMs: 2000 }
 const quick: Size = { single: 2, burst: 10, idleSeconds: 5, serviceMs: 400 };
 
 /** Tries an empty project, and writes the report. */
-export const tryHosted: Trial['tryHosted'] = async (lent, request) => {
+export const tryHosted: Trial['tryHosted'] = async (deps, request) => {
   const { reference, from } = request;
   const project = hostedProject(reference, { from });
-  if (request.clean) return clean(project, lent);
+  if (request.clean) return clean(project, deps);
   const size = request.quick ? quick : whole;
   await requireEmpty(project);
   const { major, version } = await versionOf(project);
   await consent(costLines(size, request.branch), request.yes);
   const began = new Date();
   const say = (line: string) => console.error(`trial: ${line}`);
-  const outcome = await runTrial({ reference, from, major, size, withBranch: request.branch, say, lent });
+  const outcome = await runTrial({ reference, from, major, size, withBranch: request.branch, say, deps });
   const { findings, left } = outcome;
-  const about = { reference, release: lent.manifest.release, postgres: version, began, ended: new Date(), left };
+  const about = { reference, release: deps.manifest.release, postgres: version, began, ended: new Date(), left };
   fs.writeFileSync(path.join(from, report), reportText(findings, about));
   requireWhole(outcome);
   return request.json ? JSON.stringify(findings) : `Everything is taken away again. ${report} has what was measured.`;
@@ -102,13 +102,13 @@ function requireWhole({ left, ended }: Outcome): void {
 }
 
 /** Takes away what a trial has left. Throws a CommandError where none has left anything, or not all of it goes. */
-async function clean(project: HostedProject, lent: Lent): Promise<string> {
+async function clean(project: HostedProject, deps: TrialDeps): Promise<string> {
   if (!(await hasTrial(project))) {
     throw new CommandError(
       `Project ${project.reference} has no table public.trial_rows, so no trial has left anything: nothing was done.`,
       3,
     );
   }
-  requireWhole({ findings: { measured: {}, untried: [] }, left: await takeAway(project, lent, true) });
+  requireWhole({ findings: { measured: {}, untried: [] }, left: await takeAway(project, deps, true) });
   return 'Everything is taken away.';
 }

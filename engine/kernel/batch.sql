@@ -1,8 +1,9 @@
 -- The batch that a claim hands to its worker
 
--- Builds the batch of claimed attempts with their rows and needs. As json, since it is read once,
--- as text. p_built: rows and results of measured_rows(); else a batch in which one may have more
--- than p_each bytes is null.
+-- Builds the batch of claimed attempts with their rows and needs. The answer is json, not jsonb: it
+-- is read once, as text.
+-- p_each: bytes.
+-- p_built: rows and results of measured_rows(). Null: returns null if an item may exceed p_each.
 create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null

@@ -87,7 +87,7 @@ if p_limit < 1 then
 end if;
 perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
 v_now := millrace.now();
--- Where nothing waits to run alone, an idle host counts as busy.
+-- Skips the search for isolated attempts when the stage has none: its host then counts as busy.
 select count(*) > 0 or not exists (
     select from millrace.attempts a
     where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')

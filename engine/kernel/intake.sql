@@ -1,7 +1,8 @@
 -- Intake: a row that somebody writes or deletes
 --
--- The projecting statement alone is exempt: it announces its trigger depth, and a user's own
--- trigger runs one deeper. definitions/attach.sql writes the triggers of each pipeline.
+-- The engine's own update is exempt: it sets millrace.projecting to its trigger depth. A user's
+-- trigger runs one level deeper and is checked. definitions/attach.sql writes the triggers of each
+-- pipeline.
 
 -- Acts on a status written by a user: queued starts, pending is allowed without a live run,
 -- anything else raises MR005. Its trigger holds the entities.
@@ -39,9 +40,10 @@ elsif exists (
 end if;
 $$;
 
--- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.
--- Does what the trigger would have done, and returns them. Runs that are locked wait for a later
--- call. The runs are locked before the look: a row that is back by then keeps its run.
+-- Finds entities whose rows were deleted without the delete trigger: as a replica, or with a table
+-- made anew. Does what the trigger would have done, and returns them. Locked runs are left to a
+-- later call. Locks the runs before it looks for the rows: a row that is back by then keeps its
+-- run.
 create function millrace.forget_gone(p_pipeline_id int, p_entity_ids text[]) returns text[]
 set millrace.plan = by_index
 as $$

@@ -297,7 +297,7 @@ using (
 return true;
 $$;
 
--- Parts unrecorded items from those whose attempts an earlier group cancelled, which are stale.
+-- Splits off the items whose attempts an earlier group cancelled: they are stale.
 create function millrace.without_late(
   p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
 )

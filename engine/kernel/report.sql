@@ -2,8 +2,7 @@
 --
 -- As `json`: a value that jsonb cannot hold then fails its own attempt, not the call.
 
--- Makes of an item that jsonb cannot hold one that it can: a failure, under the fields that name
--- its attempt.
+-- Replaces an item that jsonb cannot store by a failure of the same attempt.
 create function millrace.storable_item(p_item json) returns jsonb
 as $$
 declare

@@ -1,7 +1,9 @@
 -- Showing: what the engine writes onto the rows of the user's table
 
 -- Shows transitions on the rows of a pipeline, and announces the update to the intake triggers.
--- p_how: settle, started or queued; p_changes with settle alone, p_ids with the other two.
+-- p_how: apply, started or queued.
+-- p_changes: for apply only.
+-- p_ids: for started and queued; project_guarded() passes both.
 -- define() writes it, with a branch for each pipeline:
 --   create function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
 --     p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
@@ -45,7 +47,8 @@ exception when anything then
   return false;
 $$;
 
--- Shows a stage in one state on the entities of runs, since p_at where it has a time.
+-- Shows a stage in one state on the entities of runs.
+-- p_at: when it was started or skipped; null where the state has no time.
 create function millrace.show_stage(
   p_stage_id int, p_run_ids bigint[], p_status text, p_at timestamptz default null,
   p_job_id text default null

@@ -84,8 +84,7 @@ end;
 $$;
 
 -- Fails a pipeline's started attempts whose lease expired (leases), or its waiting ones whose
--- deadline has passed. Page after page, so that rows which are held or refused keep it from no
--- others.
+-- deadline has passed. Works page by page: a locked or refused row does not block the rest.
 create function millrace.sweep_overdue(p_part text, p_pipeline_id int, p_limit int) returns int
 as $$
 declare

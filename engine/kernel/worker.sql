@@ -109,8 +109,8 @@ return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
   v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 $$;
 
--- Repeats the answer to a worker's last call, with rather a wake-up too many. Releases what has no
--- room in the batch any more, since a row may have grown.
+-- Repeats the answer to a worker's last call. May wake a function twice. Releases the attempts that
+-- have no room in the batch any more, since a row may have grown.
 create function millrace.answer_again(p_call millrace.call, p_verdicts json) returns json
 as $$
 declare
@@ -218,8 +218,8 @@ declare
   v_since timestamptz := millrace.alive_since();
   v_free record;
 
--- A worker that has left finishes its batch beside its successor, and concurrency may be no
--- multiple of a batch.
+-- Counts the rows in work: a worker that has left still finishes its batch, and the concurrency may
+-- not be a multiple of the batch size.
 if v_limit > 0 and (v_stage.concurrency is not null or exists (
     select from millrace.workers w
     where w.stage_id = v_stage.id and w.working and w.left_at is not null
@@ -257,7 +257,7 @@ if p_worker.left_at is not null then
 elsif p_may_wait then
   perform pg_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id);
 elsif not pg_try_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id) then
-  -- It holds rows, and so must not wait.
+  -- The worker still has rows locked, so this call must not wait for the lock.
   slots := 0;
   wait_ms := 50;
   return;
@@ -463,8 +463,8 @@ end if;
 update millrace.workers w
 set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
 where w.id = p_worker;
--- Before its successor, lest that be one too many. Where the lock is taken, somebody may be
--- relying on this worker: it wakes, to be safe.
+-- Signs off first: stages_to_wake() would otherwise count this worker as live. Where the lock is
+-- taken, a transaction that queues may rely on this worker, so the stage is woken.
 if p_hand_over and (
     not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
     or millrace.has_ready_work(v_worker.stage_id)) then

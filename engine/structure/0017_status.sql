@@ -1,6 +1,6 @@
 -- A row for each value of a status column. A value that a definition drops stays, retired. A row
--- that is adopted with a value lands on `lands` and begins `begins`. `before` lists the stages that
--- can say whether the row brings their output along.
+-- that is adopted with a value gets `adopted_as` and begins `begins`. `before` lists the stages
+-- that can say whether the row brings their output along.
 create table millrace.status_values (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   value text not null,
@@ -9,7 +9,7 @@ create table millrace.status_values (
   category text not null,
   is_terminal boolean not null,
   sort_order int not null,
-  lands text not null,
+  adopted_as text not null,
   begins text,
   before text[] not null,
   retired boolean not null default false,

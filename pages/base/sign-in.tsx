@@ -47,7 +47,7 @@ function refuseSecret(given: string): void {
   });
 }
 
-/** A legacy key of the project has the shape of a token, and is nobody's. */
+/** Refuses a legacy key of the project: a JWT without a user. */
 function refuseKey({ sub }: Record<string, unknown>): void {
   if (sub) return;
   throw new Refusal(0, {

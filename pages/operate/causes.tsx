@@ -5,7 +5,7 @@ import { to } from '../base/route.ts';
 
 type Way = [name: string, address: string];
 
-function waysFrom({ kind, pipeline, stage }: Alert): Way[] {
+function linksOf({ kind, pipeline, stage }: Alert): Way[] {
   if (!pipeline) return [['what is amiss', to('settings')]];
   const dead: Way = ['dead letters', to('dead', '', { pipeline })];
   switch (kind) {
@@ -22,17 +22,17 @@ function waysFrom({ kind, pipeline, stage }: Alert): Way[] {
 
 /** The ways to the cause of an alert. */
 export function Causes({ of: alert }: { of: Alert }) {
-  return <Ways ways={waysFrom(alert)} />;
+  return <AlertLinks ways={linksOf(alert)} />;
 }
 
 /** The ways to its cause, and to the stage or the pipeline with its actions. */
 export function CausesAndPlace({ of: alert }: { of: Alert }) {
   const { pipeline, stage } = alert;
   const place: Way[] = pipeline ? [[stage ? 'its stage' : 'its pipeline', to('pipeline', pipeline, { stage })]] : [];
-  return <Ways ways={[...waysFrom(alert), ...place]} />;
+  return <AlertLinks ways={[...linksOf(alert), ...place]} />;
 }
 
-function Ways({ ways }: { ways: Way[] }) {
+function AlertLinks({ ways }: { ways: Way[] }) {
   return (
     <>
       {ways.map(([name, address]) => (

@@ -281,7 +281,7 @@ interface StageProps {
   range: Range;
 }
 
-/** The counts of a stage, each a way to its runs, and its trend. */
+/** The counts of a stage, which link to its runs, and its trend. */
 function Stage({ stage, figures, points, range }: StageProps) {
   const { pipeline, stage: name, ready, oldest_age } = stage;
   const here = { pipeline, stage: name };

@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "1f05bf298939ef6cbde0175f61b77b630d24f9cbbd792780e384dcfb4be1d005",
+  "digest": "892a7c43e5f8dbd97db75a94a168cf63db2b3f883dfa154dad4665ba36d92dcd",
   "pipeline": "links",
   "entity": {"table":"public.linkedin_links","key":"id","projection":"status","status":{"column":"status","values":{"work":{"new":["Waits to be told for a job or a post"],"classified":["Its kind is known, and it waits for room at the scraper"],"queued":["Waits for the scraper"],"scraping":["Its page is being fetched"],"scraped":["Its page is here, and waits to be understood"],"staged":["Its page is understood, and waits to become a job"],"error":["Waits for another try: see next_attempt_at and last_error"]},"over":{"extracted":["All is known"],"dead":["Given up: see last_error, and write the word of the stage that is to go on"]}},"layers":{},"failed":"dead","ends":{},"shared":["classified","queued","scraping","scraped","staged","error"],"closed":[],"moves":[["new","dead"],["classified","dead"],["queued","dead"],["scraping","dead"],["scraped","dead"],["staged","dead"],["error","dead"]],"entries":[],"drawn":[],"history":{"table":"public.link_history","key":"link_id","since":"status_since","changes":"note"},"attempts":"attempt_count","retry_at":"next_attempt_at","error":"last_error"},"label":"canonical_url","trace":"trace_id"},
   "sla": {"median_seconds":1200,"p95_seconds":7200},
@@ -21,10 +21,10 @@ select millrace.define($pipeline${
   "graph": {"classify":[],"route_job":{"when":"$.entity.classification == \"job\"","kind":"gate","needs":["classify"]},"scrape_job":{"when":"$.entity.classification == \"job\"","needs":["route_job"]},"route_post":{"when":"$.entity.classification == \"post\"","kind":"gate","needs":["scrape_job"]},"scrape_post":{"when":"$.entity.classification == \"post\"","needs":["route_post"]},"stage_job":{"when":"$.entity.classification == \"job\"","needs":["scrape_post"]},"stage_post":{"when":"$.entity.classification == \"post\"","needs":["stage_job"]},"extract":["stage_job","stage_post"]},
   "values": [
     {"value":"new","name":"new","description":"Waits to be told for a job or a post","category":"work","is_terminal":false,"sort_order":1,"begins":"classify"},
-    {"value":"error","name":"error","description":"Waits for another try: see next_attempt_at and last_error","category":"work","is_terminal":false,"sort_order":2,"lands":"new","begins":"classify"},
+    {"value":"error","name":"error","description":"Waits for another try: see next_attempt_at and last_error","category":"work","is_terminal":false,"sort_order":2,"adopted_as":"new","begins":"classify"},
     {"value":"classified","name":"classified","description":"Its kind is known, and it waits for room at the scraper","category":"work","is_terminal":false,"sort_order":3,"begins":"route_job"},
     {"value":"queued","name":"queued","description":"Waits for the scraper","category":"work","is_terminal":false,"sort_order":4,"begins":"scrape_job"},
-    {"value":"scraping","name":"scraping","description":"Its page is being fetched","category":"work","is_terminal":false,"sort_order":5,"lands":"queued","begins":"scrape_job"},
+    {"value":"scraping","name":"scraping","description":"Its page is being fetched","category":"work","is_terminal":false,"sort_order":5,"adopted_as":"queued","begins":"scrape_job"},
     {"value":"scraped","name":"scraped","description":"Its page is here, and waits to be understood","category":"work","is_terminal":false,"sort_order":6,"begins":"stage_job"},
     {"value":"staged","name":"staged","description":"Its page is understood, and waits to become a job","category":"work","is_terminal":false,"sort_order":7,"begins":"extract"},
     {"value":"extracted","name":"extracted","description":"All is known","category":"over","is_terminal":false,"sort_order":8},

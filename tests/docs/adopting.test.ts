@@ -58,7 +58,7 @@ test('articles with words of before get their codes, and what waits begins', asy
   await engine.sql.query(write);
   await makeAdoption(engine);
   const told = await engine.rows(ask);
-  expect(told.map(({ old_value, value, lands }) => [old_value, value, lands])).toEqual(
+  expect(told.map(({ old_value, value, adopted_as }) => [old_value, value, adopted_as])).toEqual(
     expect.arrayContaining([
       ['processing', '211', '200'],
       ['approved', '330', '330'],

@@ -1,4 +1,4 @@
-// Ways to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
+// AlertLinks to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
 
 import { databaseRpc } from '../../packages/test/database-rpc.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';

@@ -21,7 +21,7 @@ for v_group in
     select r.id, r.pipeline_id, r.entity_id
     from millrace.runs r
     where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
-    -- In no order, or the same rows, held or refused, would come first for ever.
+    -- Random order: otherwise the same locked or refused rows would always come first.
     order by random()
     limit p_limit
   ) c

@@ -77,7 +77,7 @@ if not exists (
 end if;
 select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
 if found then
-  -- Who deletes, resets or retries the parent may hold it, or have opened it again since.
+  -- A transaction that deletes, resets or retries the parent may have locked it, or reopened it.
   busy := v_fan_out.state = 'open'
     and cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0
     or not exists (

@@ -27,7 +27,7 @@ perform millrace.refuse('these children cannot begin: ' || v_fault,
   'that is its own, and say with p_last whether they are the last.', 'MR002')
 where v_fault is not null;
 perform public.millrace_renew(p_worker, '{}');
--- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
+-- Locks the parent: a concurrent cancel, reset or delete either waits or makes this chunk stale.
 if not millrace.hold_parent((
     select a.run_id from millrace.attempts a where a.id = p_attempt)) then
   return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,

@@ -27,8 +27,10 @@ perform millrace.retry_runs(v_failed) where v_failed <> '{}';
 return v_overtaken;
 $$;
 
--- Begins children on held rows, each for a fan-out under a key; p_retry: those that failed go on.
--- made: how many more there are. faults: by row, {code, message} of what keeps it from one.
+-- Begins children on locked rows, each for a fan-out under a key.
+-- p_retry: retries failed children.
+-- made: the number of children created.
+-- faults: by row, {code, message} of why no child was created.
 create function millrace.begin_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   p_retry boolean, out made int, out wake int[], out faults jsonb

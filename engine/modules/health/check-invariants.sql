@@ -32,12 +32,12 @@ union all
 select * from millrace.hook_faults_between(p_after, p_until);
 $$;
 
--- Checks the next slice of so many runs and reports its faults; returns how many. Null where it is
--- not time, or another sweep is at it.
+-- Checks the next slice of so many runs and reports its faults; returns how many. Null if there
+-- were none, if the check is not due, or if another sweep is checking.
 create function millrace.go_on_checking(p_limit int) returns int
 as $$
 declare
-  -- Of the last slice, for what has lost its run.
+  -- Upper bound of the last slice, so that it includes rows whose run is gone.
   c_end constant bigint := 9223372036854775807;
   v_progress millrace.check_progress;
   v_until bigint;

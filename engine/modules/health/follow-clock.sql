@@ -1,5 +1,6 @@
--- Corrects what was written by a clock that has been set back since, or it would stay alive, leased
--- and not due as long. Up to p_limit attempts keep their distances from their creation.
+-- Corrects times that were written before the clock was set back. Otherwise workers would seem
+-- alive, leases held and attempts not due until the old time. Up to p_limit attempts keep the
+-- distances of their times from their creation.
 create function millrace.follow_clock(p_limit int) returns int
 as $$
 declare

@@ -33,8 +33,10 @@ $$;
 -- Lists the stages that have had something ready for over 30 seconds and that no worker takes up.
 -- Such a stage was woken ten seconds ago or more and no worker came, or the sweep has stopped,
 -- which would wake it.
--- since: when the oldest became ready. cause: what its function answered. why: the same with its
--- time. remedy: what helps.
+-- since: when the oldest became ready.
+-- cause: the last answer of the stage's function.
+-- why: the same with its time.
+-- remedy: the next step, as text.
 create function millrace.unattended()
 returns table (
   stage_id int, function_name text, pipeline text, stage text, since timestamptz, cause text,

@@ -16,7 +16,7 @@ return array(
    limit p_limit));
 $$;
 
--- Sorts attempts that were queued before the stages of a pipeline had groups.
+-- Assigns groups to attempts that were queued before the stages of a pipeline had groups.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
 set millrace.plan = by_index
 as $$

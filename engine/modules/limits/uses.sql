@@ -12,8 +12,8 @@ declare
 return tstzrange(v_since, v_since + make_interval(secs => v_seconds::float8));
 $$;
 
--- Lists the budgets of a shared limit, or both kinds where p_stage_id is null. One snapshot: the
--- end of an attempt inserts what is spent and deletes what is bound.
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null. Reads one snapshot:
+-- the end of an attempt inserts its spending and deletes its reservation.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (
   kind text, spent numeric, bound numeric, unspent numeric, average numeric, is_spent boolean)

@@ -11,7 +11,7 @@ select '{"pipeline": "name", "stage": "name",
   "entity": "key", "runs": "ids", "parent": "id", "since": "time", "before": "time"}'::jsonb
 $$;
 
--- Raises MR002 unless a request has these fields alone, each in its form or one of a list of words.
+-- Raises MR002 unless a request has these fields alone, each of its type or one of a list of words.
 create function millrace.check_request(p_request jsonb, p_fields jsonb, p_name text)
 stable
 as $$

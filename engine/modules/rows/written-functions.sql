@@ -15,8 +15,10 @@ as $$
 return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
 $$;
 
--- Creates or replaces a function of a pipeline; null: of all. Its body is a literal: a table's or
+-- Creates or replaces a function that the engine writes. Its body is a literal: a table's or
 -- column's name may hold whatever ends a dollar quote.
+-- p_pipeline: null for a function that all pipelines share.
+-- p_head: name, parameters and result.
 create function millrace.write_function(p_pipeline text, p_head text, p_body text)
 as $$
 execute format('create or replace function millrace.%s '

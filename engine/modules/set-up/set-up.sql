@@ -64,7 +64,7 @@ on conflict (name) do nothing;
 insert into millrace.releases (level, release)
 select e.level, e.release from millrace.engine() e on conflict (level) do nothing;
 insert into millrace.check_progress default values on conflict (id) do nothing;
--- Who has deleted some of the rules wants them gone, so all are missing or none.
+-- Inserts the default rules only if none exists: an operator may have deleted some on purpose.
 insert into millrace.alert_rules (name, kind, stage, above, span, hold, recover, least, source)
 select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval,
   case when r.name in ('engine', 'unattended') then interval '0' else '5 minutes' end, r.least,

@@ -1,5 +1,5 @@
--- Raises MR001 where a definition shows a place by another value while rows show the former, or
--- live runs may. Rows that have failed keep theirs.
+-- Raises MR001 if a definition changes the value of a position while a row still has the old value,
+-- or a live run may write it. Rows that have failed keep theirs.
 create function millrace.check_values(p_definition jsonb)
 as $$
 declare
@@ -57,7 +57,7 @@ insert into millrace.status_values
 select v.*
 from jsonb_array_elements(p_definition -> 'values') n
 cross join jsonb_populate_record(null::millrace.status_values, jsonb_build_object('pipeline_id',
-  p_pipeline_id, 'retired', false, 'lands', n -> 'value', 'before', '[]'::jsonb) || n) v;
+  p_pipeline_id, 'retired', false, 'adopted_as', n -> 'value', 'before', '[]'::jsonb) || n) v;
 if v_lookup is not null then
   -- A name may be unique: one that another value has from now on makes way.
   execute format($q$

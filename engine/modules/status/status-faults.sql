@@ -1,6 +1,7 @@
 -- Finds rows that do not show the state of their runs between two ids. Without ids it finds
--- histories that are no chain of legal moves to the row's value. A held row shows no claim, the
--- next sweep a due retry; people move a question; a failure may show an older value of its code.
+-- histories that are no chain of legal moves to the row's value. No faults are: a locked row that
+-- does not show its claim, a due retry that the sweep has yet to show, an open question that a
+-- person moved, and a failure shown with a former value of its code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault

@@ -1,8 +1,10 @@
 -- The meaning of values that people write, by the moves of the version that a row's live run has,
 -- else of the current one. The caller, an intake trigger, holds the entities.
 
--- Lists the values that people may write at a value, by where the rows' runs stand. p_until: the
--- place of the last stage that may start over. A question is taken back by p_began_from alone.
+-- Lists the values that people may write at a value, by the states of the rows' runs.
+-- p_live_id: the stage that is live; null without one.
+-- p_until: the position of the last stage that may start over.
+-- p_began_from: the value from which the live run began, which alone takes a question back.
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, ordinal int)

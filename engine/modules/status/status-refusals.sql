@@ -8,7 +8,10 @@ select case
 end
 $$;
 
--- Raises MR005 about a value that may not follow the one which rows have, with what to do instead.
+-- Raises MR005 about a value that may not follow the one which rows have, with the next step.
+-- p_live_id: the stage that is live; null without one.
+-- p_until: the position of the last stage that may start over.
+-- p_began_from: the value from which the live run began; null without one.
 create function millrace.refuse_move(
   p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text,
   p_now text, p_ids text[]

@@ -1,6 +1,6 @@
 -- Starts a stage by a written value, or starts it over. A row with a value but no run was adopted,
--- or its runs were pruned: it has done the stages before, but none of a layer at whose gate it
--- waits.
+-- or its runs were pruned: the row counts as past all earlier stages, except those of a layer that
+-- it has not entered.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]

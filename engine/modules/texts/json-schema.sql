@@ -83,7 +83,7 @@ return coalesce((
           from jsonb_object_keys(p_schema -> 'properties') k), 'nothing')
         else millrace.schema_fault(p.schema, p.value, n.path)
       end as sentence
-    -- Once, not where it is asked for and where it is told: twice as often at each depth.
+    -- Computed once. Inlined, it would run twice at each level.
     offset 0) f
   where f.sentence is not null
   order by p.ordinal

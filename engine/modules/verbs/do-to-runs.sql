@@ -50,7 +50,7 @@ end if;
 if v_fault.id is not null then
   raise exception 'MR004: run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
     using hint =
-      'What runs can be cancelled, what failed or was cancelled can be retried.';
+      'A running run can be cancelled; a failed or cancelled run can be retried.';
 end if;
 $$;
 

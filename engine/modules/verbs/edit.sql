@@ -33,9 +33,10 @@ using p_run.entity_id, p_columns;
 return v_row;
 $$;
 
--- Gives a stage of a held run another result, or its row other values, and starts over what comes
--- of it. Refused where the stage has another attempt than the one that was edited, or the run one
--- behind the last that was seen. did: before and after.
+-- Gives a stage of a locked run another result, or its row other values, and starts the followers
+-- over. Raises MR004 if the stage has another attempt than the edited one, or the run a newer
+-- attempt than the caller saw.
+-- did: before and after.
 create function millrace.edit_one(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )

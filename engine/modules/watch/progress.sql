@@ -46,6 +46,7 @@ return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
 $$;
 
 -- Shows a run and its stages in their order.
+-- p_detail: includes the detail of errors, which is for operators.
 create function millrace.run_progress(p_run millrace.runs, p_detail boolean) returns json
 stable
 as $$

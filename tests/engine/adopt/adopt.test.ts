@@ -55,11 +55,11 @@ test('the dry run tells what becomes of each old value, and writes nothing', asy
   );
   await engine.sql.query(`insert into public.note (label, title, status) values ('a', 'out', 'approved')`);
   const told = await engine.rows(`select * from millrace.adopt('notes', 'status', 'public.code_of')`);
-  const row = (old: string | null, rows: number, value: string | null, lands: string | null, more: Row = {}) => ({
+  const row = (old: string | null, rows: number, value: string | null, adopted_as: string | null, more: Row = {}) => ({
     old_value: old,
     rows: String(rows),
     value,
-    lands,
+    adopted_as,
     begins: null,
     lacking: '0',
     lacks: null,
@@ -108,7 +108,7 @@ test('each row gets its value and a first history that says what it was; work in
   await makeOldNotes(engine);
   const ids = await insertOld(engine, 'pending', 'processing', 'enriched', 'approved', 'failed', 'seen');
   const told = await adoptAll(engine);
-  expect(told.map(({ old_value, rows, lands }) => `${old_value} ${rows} ${lands}`).sort()).toEqual([
+  expect(told.map(({ old_value, rows, adopted_as }) => `${old_value} ${rows} ${adopted_as}`).sort()).toEqual([
     'approved 1 330',
     'enriched 1 300',
     'failed 1 500',
@@ -139,7 +139,7 @@ test('rows of which no history is kept are adopted as well', async ({ engine }) 
     insert into public.link (was) values ('found'), ('found')`);
   const statement = `select * from millrace.adopt('page_links', 'was', 'public.link_status', p_dry_run => false)`;
   expect(await engine.rows(statement)).toMatchObject([
-    { old_value: 'found', rows: '2', lands: 'new', begins: 'classify' },
+    { old_value: 'found', rows: '2', adopted_as: 'new', begins: 'classify' },
   ]);
   expect(await engine.rows(statement)).toEqual([]);
   expect(await runStage(engine, 'classify', 'page_links')).toHaveLength(2);
@@ -236,7 +236,7 @@ test('a row that old code writes while the adoption goes on is adopted by a late
   await engine.sql.query(`update public.note set status = 'pending' where id = $1`, [later]);
   await adoptAll(engine);
   const [fresh] = await insertOld(engine, 'failed');
-  expect(await adoptAll(engine)).toMatchObject([{ old_value: 'failed', lands: '500' }]);
+  expect(await adoptAll(engine)).toMatchObject([{ old_value: 'failed', adopted_as: '500' }]);
   expect(await note(engine, later)).toEqual({ code: 200, status: 'pending' });
   expect(await note(engine, fresh)).toEqual({ code: 500, status: 'failed' });
 });

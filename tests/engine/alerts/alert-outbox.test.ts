@@ -434,7 +434,7 @@ test('a message says how its alerts stand when it is sent, and where the page an
   expect(first?.events[0]?.playbook).toMatch(
     /^https:\/\/app\.unpkg\.com\/millrace@\d+\.\d+\.\d+\/files\/docs\/playbooks\/throttle\.md$/,
   );
-  expect(first?.events[0]?.ways).toMatchObject({ page: null, silence: null });
+  expect(first?.events[0]?.links).toMatchObject({ page: null, silence: null });
   await note(engine, first, { ok: false, status: 503 });
   await engine.queued('only', 4);
   await minutes(engine, 1);
@@ -445,7 +445,7 @@ test('a message says how its alerts stand when it is sent, and where the page an
   expect(second).toMatchObject({ webhook_id: first?.webhook_id, events: [{ value: 3, value_now: 7, now: 'now 7' }] });
   expect(second?.events[0]).toMatchObject({
     playbook: 'https://wiki.test/p/throttle.md',
-    ways: { silence: expect.stringMatching(/^https:\/\/ops\.test\/operate\/#\/alerts\?silence=\d+&minutes=60$/) },
+    links: { silence: expect.stringMatching(/^https:\/\/ops\.test\/operate\/#\/alerts\?silence=\d+&minutes=60$/) },
   });
   await note(engine, second, { ok: false, status: 503 });
   await runStage(engine, 'only');

@@ -217,7 +217,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),
       output: storable(response.output) as ModelTurn['content']['output'],
-      // Paid for, so it counts; but the conversation cannot go on from it.
+      // Recorded, since it was paid for, and marked: the conversation cannot continue from it.
       ...(fault ? { discarded: fault.code } : {}),
     };
     await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, provider, this.model.prices) });

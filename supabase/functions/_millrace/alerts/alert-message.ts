@@ -1,5 +1,5 @@
 import type { TakenMessage } from '../engine/alert-contract.ts';
-import { type Ways, waysFrom } from './alert-ways.ts';
+import { type AlertLinks, linksOf } from './alert-links.ts';
 import { playbookOf, sayAlert, sayNow } from './say-alert.ts';
 
 type Facts = TakenMessage['events'][number];
@@ -13,7 +13,7 @@ export type AlertEvent = Facts & {
   /** Where one reads what to do. */
   playbook?: string | null | undefined;
   /** Of an alert that is raised. */
-  ways?: Ways | undefined;
+  links?: AlertLinks | undefined;
 };
 
 interface Places {
@@ -25,7 +25,7 @@ interface Places {
 /** A message as its channel renders it: each event of the engine's answer with its sentence. */
 export type AlertMessage = Omit<TakenMessage, 'events'> & { events: AlertEvent[] };
 
-/** Adds to each event of a message its sentence, its playbook and the ways to act on it. */
+/** Adds to each event of a message its sentence, its playbook and the links to act on it. */
 export const alertMessage = (taken: TakenMessage): AlertMessage => ({
   ...taken,
   events: taken.events.map((facts) => alertEvent(facts, taken)),
@@ -40,6 +40,6 @@ function alertEvent(facts: Facts, places: Places): AlertEvent {
     message,
     ...(now && { now }),
     playbook: playbookOf(facts, places.playbooks_url ?? undefined),
-    ...(facts.event === 'raised' && facts.alert !== undefined && { ways: waysFrom([facts.alert], facts, places) }),
+    ...(facts.event === 'raised' && facts.alert !== undefined && { links: linksOf([facts.alert], facts, places) }),
   };
 }

@@ -7,7 +7,7 @@ export type EventGroup = [AlertEvent, ...AlertEvent[]];
 /** Kinds that follow from failures at their stage. */
 const consequences = new Set(['backlog', 'late']);
 
-/** Groups events that are raised, or over, by one cause. Keeps the order of each group's first event. */
+/** Groups raised events and ended events by cause. Keeps the order of each group's first event. */
 export function groupEvents(events: AlertEvent[]): EventGroup[] {
   const groups = new Map<string, EventGroup>();
   for (const event of events) {

@@ -1,6 +1,6 @@
 import { excerpt } from '../errors.ts';
+import { type AlertLinks, linksOf } from './alert-links.ts';
 import type { AlertEvent, AlertMessage } from './alert-message.ts';
-import { type Ways, waysFrom } from './alert-ways.ts';
 import { type EventGroup, groupEvents } from './group-events.ts';
 
 const SHOWN_EVENTS = 20;
@@ -41,13 +41,13 @@ export function slackBody(message: AlertMessage): string {
 function groupParts(group: EventGroup, message: AlertMessage): object[] {
   const [title, ...lines] = linesOf(group);
   const word = words[group[0].event];
-  const ways = waysOf(group, message);
-  const links: [string, string | null | undefined][] = [
+  const links = linksIn(group, message);
+  const buttons: [string, string | null | undefined][] = [
     ['What to do', group[0].playbook],
-    ['Look', ways?.page],
-    ['Silence for an hour', ways?.silence],
+    ['Look', links?.page],
+    ['Silence for an hour', links?.silence],
   ];
-  const shown = links.filter(([, url]) => /^https?:\/\/[^\s<>|]+$/.test(url ?? ''));
+  const shown = buttons.filter(([, url]) => /^https?:\/\/[^\s<>|]+$/.test(url ?? ''));
   return [
     { type: 'text', text: word, style: { bold: true } },
     { type: 'text', text: [title?.slice(word.length), ...lines].join('\n') },
@@ -55,7 +55,7 @@ function groupParts(group: EventGroup, message: AlertMessage): object[] {
       { type: 'text', text: place > 0 ? ' · ' : ' ' },
       { type: 'link', url, text },
     ]),
-    ...(ways && !ways.silence ? [{ type: 'text', text: `\n${ways.command}` }] : []),
+    ...(links && !links.silence ? [{ type: 'text', text: `\n${links.command}` }] : []),
   ];
 }
 
@@ -85,9 +85,9 @@ function textOf(message: AlertMessage): string {
     const lines = linesOf(group).map((line) => (line.endsWith(':') ? line : `${line}.`));
     if (since) lines.push(`Since ${since}${resolved_at ? `, until ${resolved_at}` : ''}`);
     if (playbook && event !== 'resolved') lines.push(`What to do: ${playbook}`);
-    const ways = waysOf(group, message);
-    if (ways?.page) lines.push(`Look: ${ways.page}`);
-    if (ways) lines.push(`Silence for an hour: ${[ways.silence, ways.command].filter(Boolean).join('\n  or ')}`);
+    const links = linksIn(group, message);
+    if (links?.page) lines.push(`Look: ${links.page}`);
+    if (links) lines.push(`Silence for an hour: ${[links.silence, links.command].filter(Boolean).join('\n  or ')}`);
     return lines.join('\n');
   });
   return [...parts, ...unlisted(message), projectLine(message)].join('\n\n');
@@ -107,9 +107,9 @@ function linesOf(group: EventGroup): string[] {
   ];
 }
 
-function waysOf(group: EventGroup, places: AlertMessage): Ways | undefined {
+function linksIn(group: EventGroup, places: AlertMessage): AlertLinks | undefined {
   const ids = group.flatMap(({ event, alert }) => (event === 'raised' && alert !== undefined ? [alert] : []));
-  return ids.length > 0 ? waysFrom(ids, group[0], places) : undefined;
+  return ids.length > 0 ? linksOf(ids, group[0], places) : undefined;
 }
 
 function shownGroups(message: AlertMessage): EventGroup[] {

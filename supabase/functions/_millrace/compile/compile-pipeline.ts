@@ -7,6 +7,7 @@ import {
   type StageDefinition,
 } from '../define/definition-schema.ts';
 import { slotsOf } from '../define/stage-defaults.ts';
+import { adoptedStateOf } from './adopted-states.ts';
 import { alertRows } from './alert-rows.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { checkAlerts, checkGraph } from './definition-checks.ts';
@@ -16,7 +17,6 @@ import { snakeKeys } from './snake-keys.ts';
 import { orderStages } from './stage-order.ts';
 import { graphOf, type StageRow, stageRows } from './stage-rows.ts';
 import { checkStatus } from './status-checks.ts';
-import { landingOf } from './status-landings.ts';
 import { statusMoves } from './status-moves.ts';
 import { shownStages } from './status-path.ts';
 import { type StatusDefinition, statusValues, valuesByPosition } from './status-values.ts';
@@ -73,8 +73,8 @@ export function compilePipeline(
 
 function statusRows(status: StatusDefinition, stages: PipelineOptions['stages'], order: string[]): object {
   const shown = shownStages(status, stages, order);
-  const landing = landingOf(status, shown);
-  const values = statusValues(status, stages, order).map((row) => ({ ...row, ...landing(row.value) }));
+  const adopted = adoptedStateOf(status, shown);
+  const values = statusValues(status, stages, order).map((row) => ({ ...row, ...adopted(row.value) }));
   return { values, moves: statusMoves(status, shown), positions: valuesByPosition(status, stages) };
 }
 

@@ -14,7 +14,7 @@ export function pathsOf(condition: string): { paths: string[][]; inBrackets: str
   return { paths, inBrackets };
 }
 
-/** The names that stand behind dots from here on; what is called, such as `.size()`, is no name. */
+/** Returns the names after dots from this token on. Stops at a method such as `.size()`. */
 function namesFrom(found: string[], position: number): string[] {
   const name = found[position + 1];
   if (found[position] !== '.' || !name || !/^[^*]/.test(name) || found[position + 2] === '(') return [];

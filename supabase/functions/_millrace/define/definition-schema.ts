@@ -438,7 +438,7 @@ const status = z
     failed: value,
     /** By the names under which stages end runs. */
     ends: z.record(name, value).default({}),
-    /** Values that two places may show. */
+    /** Values that several positions may use. */
     shared: z.array(value).default([]),
     /** Values at which no other stage is started over, but by `moves`. */
     closed: z.array(value).default([]),

@@ -107,7 +107,7 @@ export const jobOwnerAnswer = z
     submission: z.number(),
     trace_id: z.string(),
     entity_id: z.string(),
-    /** Whether what the job brings comes too late to count. */
+    /** True if the attempt has ended, so that the job’s result is ignored. */
     ended: z.boolean().default(false),
   })
   .nullable();

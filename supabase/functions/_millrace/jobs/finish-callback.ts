@@ -40,7 +40,7 @@ export async function finishCallback(
   }
 }
 
-/** The service of that name; a callback that names none is that of the stage's only one. Throws a PermanentError. */
+/** Returns the named service, or the stage's only one if `name` is empty. Throws a PermanentError if there is no such service. */
 export function serviceOf(stage: Stage, name: string): Service {
   const { services } = stage;
   const found = name === '' && services.length === 1 ? services[0] : services.find((known) => known.name === name);

@@ -11,7 +11,7 @@ import type { JobRecorder } from './job-recorder.ts';
 const ASK_TIMEOUT_MS = 5_000;
 
 /** The result of polling one job: its end, a report that it goes on, or an error. */
-interface Asked {
+interface PollResult {
   ended?: JobOutcomeItem;
   report?: JobReport;
   fault?: JobFault;
@@ -28,8 +28,8 @@ export async function pollServices(
   { env, recorder }: { env: Env; recorder: JobRecorder },
 ): Promise<{ ended: number }> {
   const asked = await Promise.all(jobs.map((job) => askAfter(stage, job, env)));
-  const given = <K extends keyof Asked>(key: K) =>
-    asked.flatMap((answer) => answer[key] ?? []) as NonNullable<Asked[K]>[];
+  const given = <K extends keyof PollResult>(key: K) =>
+    asked.flatMap((answer) => answer[key] ?? []) as NonNullable<PollResult[K]>[];
   await recorder.noteJobs(given('report'));
   await recorder.noteFaults(given('fault'));
   const items = given('ended');
@@ -48,7 +48,7 @@ async function recordAll(items: JobOutcomeItem[], recorder: JobRecorder): Promis
   });
 }
 
-async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<Asked> {
+async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<PollResult> {
   const { submission, service: name, job_id, trace_id: traceId } = waiting;
   try {
     const service = serviceOf(stage, name);
@@ -70,7 +70,7 @@ async function conclude(
   { attempt, awaits_start, ...waiting }: WaitingJob,
   asked: JobState,
   { env, signal }: { env: Env; signal: AbortSignal },
-): Promise<Asked> {
+): Promise<PollResult> {
   const { submission, trace_id, pipeline, stage: name, entity_id, service, job_id } = waiting;
   if (asked.state === 'queued' || asked.state === 'running') {
     return awaits_start ? { report: { attempt, service, job_id, state: asked.state } } : {};

@@ -6,7 +6,7 @@ import type { Isolate } from './isolate.ts';
 import type { ItemsInWork } from './items-in-work.ts';
 import type { WorkerSession } from './worker-session.ts';
 
-export interface IntakeOptions {
+export interface ClaimerOptions {
   session: WorkerSession;
   inWork: ItemsInWork;
   budget: Budget;
@@ -16,13 +16,13 @@ export interface IntakeOptions {
 }
 
 /** Decides when a worker takes more items and how many, and takes them. */
-export class Intake {
+export class Claimer {
   readonly pace = new ClaimPace();
   private readonly size = new ClaimSize();
   private stopped = false;
   private reserved = 0;
 
-  constructor(private readonly o: IntakeOptions) {}
+  constructor(private readonly o: ClaimerOptions) {}
 
   /** Takes nothing any more. */
   stop(): void {

@@ -14,8 +14,8 @@ import { createProbe } from './probe.ts';
 import { runHandler } from './run-handler.ts';
 import { createWaker, type Waker } from './wake.ts';
 
-/** Where a stage is run: the project, and its keys. */
-export interface Place {
+/** The project of a stage: its settings, its keys and its API. */
+export interface ProjectContext {
   env: Env;
   platform: Platform;
   rpc: Rpc;
@@ -53,7 +53,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
 /** Makes one worker of a stage. */
 export function createDrain(
   stage: Stage,
-  { env, platform, rpc }: Place,
+  { env, platform, rpc }: ProjectContext,
   bounds: Bounds,
 ): { drain: Drain; waker: Waker } {
   const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });

@@ -1,7 +1,7 @@
 import type { Item, Outcome, StageLimits } from '../engine/engine-contract.ts';
 import { messageOf } from '../errors.ts';
 import type { Budget } from './budget.ts';
-import { Intake } from './claim-work.ts';
+import { Claimer } from './claim-work.ts';
 import type { Probe } from './isolate.ts';
 import { ItemsInWork } from './items-in-work.ts';
 import { OutcomeSaver } from './save-outcomes.ts';
@@ -38,7 +38,7 @@ const ROOM_PAUSE_MS = 100;
 export class Drain {
   private readonly session: WorkerSession;
   private readonly inWork: ItemsInWork;
-  private readonly intake: Intake;
+  private readonly intake: Claimer;
   private readonly saver: OutcomeSaver;
   private unloading = false;
 
@@ -55,7 +55,7 @@ export class Drain {
     );
     this.session = session;
     this.inWork = inWork;
-    this.intake = new Intake({ session, inWork, budget: o.budget, isolate: o.isolate, batchSize: o.batchSize });
+    this.intake = new Claimer({ session, inWork, budget: o.budget, isolate: o.isolate, batchSize: o.batchSize });
     this.saver = new OutcomeSaver({ session, inWork, intake: this.intake, log: o.log });
   }
 

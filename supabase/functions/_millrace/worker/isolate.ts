@@ -10,7 +10,7 @@ const BEGUN_UP_TO_MS = 1_500;
 const PROBED_FROM_MS = 900;
 /** From here on a retired isolate takes nothing more, not even what must be alone. */
 const SPENT_AT_MS = 1_700;
-/** How much more is done from one probe to the next, as a share of what was done before. */
+/** The isolate probes again after this share more CPU than at its last probe. */
 const PROBED_EVERY = 0.1;
 const SHORTEST_PROBE_PAUSE_MS = 1_000;
 /** After so many probes without an answer in a row the isolate counts as retired. */

@@ -2,7 +2,7 @@ import { EngineRefusal } from '../engine/engine-client.ts';
 import type { Completion, OutcomeItem, Verdict } from '../engine/engine-contract.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
-import type { Intake } from './claim-work.ts';
+import type { Claimer } from './claim-work.ts';
 import type { ItemsInWork } from './items-in-work.ts';
 import { portionsOf } from './portions.ts';
 import type { WorkerSession } from './worker-session.ts';
@@ -10,7 +10,7 @@ import type { WorkerSession } from './worker-session.ts';
 export interface SaverOptions {
   session: WorkerSession;
   inWork: ItemsInWork;
-  intake: Intake;
+  intake: Claimer;
   log: Log;
 }
 

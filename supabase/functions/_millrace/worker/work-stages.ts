@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import { rowsToPutBack } from '../stage/rows-to-put-back.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Drain } from './drain.ts';
-import { createDrain, type Place } from './drain-stage.ts';
+import { createDrain, type ProjectContext } from './drain-stage.ts';
 import { EndlessBudget, OwnHost } from './own-host.ts';
 
 /** Pauses between two questions for work, in milliseconds: the first after work, doubled up to the longest. */
@@ -20,7 +20,7 @@ const CALL_TIMEOUT_MS = 10_000;
 /** The state of each stage, in the order in which they were named. */
 const attended = z.object({ stages: z.array(z.enum(['ready', 'idle', 'function', 'unknown'])) });
 
-export interface WorkOptions extends Place {
+export interface WorkOptions extends ProjectContext {
   stages: readonly Stage[];
   /** The release of the process, as doctor and status show it. */
   release: string | undefined;

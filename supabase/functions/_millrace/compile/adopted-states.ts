@@ -2,10 +2,10 @@ import { restingValues } from './status-moves.ts';
 import type { ShownStage } from './status-path.ts';
 import type { StatusDefinition } from './status-values.ts';
 
-/** Where a row comes to stand that is adopted with a value. */
-export interface Landing {
+/** The state of a row that is adopted with a value. */
+export interface AdoptedState {
   /** Left out where it is the value itself. */
-  lands?: string;
+  adopted_as?: string;
   /** The stage that begins there, if any. */
   begins?: string;
   /** The stages before it that can say whether a row brings their output along. */
@@ -13,10 +13,10 @@ export interface Landing {
 }
 
 /**
- * Returns where a row lands that is adopted with a value. No worker holds an adopted row. So a value of work in
+ * Returns the state of a row that is adopted with a value. No worker holds an adopted row. So a value of work in
  * progress becomes the value at which its layer is entered, or without a layer the value at which its stage begins.
  */
-export function landingOf(status: StatusDefinition, stages: ShownStage[]): (value: string) => Landing {
+export function adoptedStateOf(status: StatusDefinition, stages: ShownStage[]): (value: string) => AdoptedState {
   const rests = restingValues(status, stages).filter(({ value, live }) => {
     // A resting value at which another stage is ready begins that stage, although a run might also end there.
     const readied = stages.some((s) => s.ready === value && s.completed !== undefined && s.completed !== value);
@@ -29,14 +29,14 @@ export function landingOf(status: StatusDefinition, stages: ShownStage[]): (valu
     const [at] = positions.sort(
       (one, other) => Number(rank(one)) - Number(rank(other)) || one.position - other.position,
     );
-    const lands = at?.enter ?? at?.ready ?? value;
+    const adopted_as = at?.enter ?? at?.ready ?? value;
     const reached = stages.flatMap((s) => {
-      if ([s.ready, s.enter, ...s.live].includes(lands)) return [s.position];
-      return [s.completed, s.leave].includes(lands) ? [s.position + 1] : [];
+      if ([s.ready, s.enter, ...s.live].includes(adopted_as)) return [s.position];
+      return [s.completed, s.leave].includes(adopted_as) ? [s.position + 1] : [];
     });
     const before = stages.filter((s) => s.given && reached.length > 0 && s.position < Math.min(...reached));
     return {
-      ...(lands !== value && { lands }),
+      ...(adopted_as !== value && { adopted_as }),
       ...(at && at.enter === undefined && { begins: at.name }),
       ...(before.length > 0 && { before: before.map(({ name }) => name) }),
     };

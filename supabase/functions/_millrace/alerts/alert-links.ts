@@ -5,21 +5,21 @@ import type { AlertFacts } from '../engine/alert-contract.ts';
 export const SILENCE_MINUTES = 60;
 
 /** The links and commands of an alert, or of several with one cause. */
-export interface Ways {
-  /** Where its cause is seen on the operator's page; null where no page_url is set. */
+export interface AlertLinks {
+  /** URL of the operator’s page for the first alert; null if page_url is not set. */
   page: string | null;
-  /** The page's dialog that silences them, filled in; null where no page_url is set. */
+  /** URL of the dialog that silences them, filled in; null if page_url is not set. */
   silence: string | null;
   /** The command that does the same. */
   command: string;
 }
 
-/** Returns the ways from alerts by their numbers; the page is that of the first one's place. */
-export function waysFrom(
+/** Returns the links of alerts by their numbers. The page is that of the first alert. */
+export function linksOf(
   ids: number[],
   { pipeline, stage }: AlertFacts,
   { page_url, project }: { page_url?: string | null | undefined; project: string | null },
-): Ways {
+): AlertLinks {
   const place = pipeline
     ? `/pipeline/${encodeURIComponent(pipeline)}${stage ? `?${new URLSearchParams({ stage })}` : ''}`
     : '/settings';
