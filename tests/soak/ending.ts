@@ -8,6 +8,8 @@ import { endAllActions, takeAllUp } from './operator-operations.ts';
 
 /** So long nothing at all may change, however often the clock is moved on. */
 const patienceMs = 120_000;
+/** So long the ending may take, though something changes. */
+const endingMs = 600_000;
 const lookMs = 60;
 /**
  * So long nothing may change before the clock is moved on, since a function or a service may be at work: at first, and at
@@ -27,13 +29,14 @@ const state = `select md5(coalesce(string_agg(a.id || a.state::text || a.poll_at
 
 /**
  * Moves the clock on to the next retry, closing of a batch or poll of one, where nobody is at work and no service of another kind is
- * awaited. Answers whether it did. Ten minutes more pass before a poll, since a batch without end is cancelled after hours.
+ * awaited. Answers whether it did. Time goes on faster between polls: a batch without end is cancelled after hours, and one that may
+ * be another's is ended by its provider after a day.
  */
 const skipBackoff = `
   with live as (
     select case when a.state = 'queued' then a.queue_at when a.service = 'model-batches' and a.state = 'waiting' then a.poll_at else 'epoch' end as due,
-      case when a.state = 'waiting' then interval '10 minutes' else '0' end as more
-    from millrace.attempts a
+      case when a.state <> 'waiting' then interval '0' when b.ends_at > millrace.now() then '10 minutes' else '5 hours' end as more
+    from millrace.attempts a left join public.model_batches b on b.job_id = a.job_id
     where a.state in ('queued', 'started') or a.state = 'waiting' and coalesce(a.service, '') not in ('children', 'judge-batch', 'reply-batch')
     union all
     select b.closes_at, '0' from public.model_batches b where b.begun_at is null and b.ended_at is null and b.closes_at is not null)
@@ -43,10 +46,12 @@ const skipBackoff = `
 
 /** Brings every run to its end, moving the clock on where nothing else would happen. Throws when some never end. */
 async function finishAll({ chaos }: Campaign): Promise<void> {
-  let [last, since, changed, jumps, patience] = ['', Date.now(), Date.now(), 0, stillMs.first];
+  const began = Date.now();
+  let [last, since, changed, jumps, patience] = ['', began, began, 0, stillMs.first];
   for (;;) {
     if ((await chaos.value(`select (${open})::int`)) === 0) return;
-    if (Date.now() - changed > patienceMs) throw new Error(`some runs never end\n${await whatIsOpen(chaos)}`);
+    if (Date.now() > Math.min(changed + patienceMs, began + endingMs))
+      throw new Error(`some runs never end\n${await whatIsOpen(chaos)}`);
     await decideAll(chaos);
     if ((await chaos.rows(skipBackoff)).length > 0) await look(chaos);
     const now = await chaos.value<string>(state);

@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto';
 /** Tokens of each answer, so that costs can be added up. */
 export const tokens = { input: 1_000, output: 100 };
 
+/** How long a provider works at a batch, in ms; then the batch expires. */
+const dayMs = 86_400_000;
+
 /** A line of a batch: its custom_id and the body of its question. */
 export interface Line {
   id: string;
@@ -83,10 +86,11 @@ export class BatchJobs {
 
   /** The state of a batch, as of its next poll. */
   stateOf(batch: Batch): 'rejected' | 'running' | 'completed' | 'expired' | 'cancelled' {
-    const { plan, polls, isCancelled } = batch;
+    const { plan, polls, isCancelled, createdAt } = batch;
     if (plan.invalid) return 'rejected';
     if (isCancelled) return 'cancelled';
-    if (plan.end === 'running' || polls <= (plan.polls ?? 1)) return 'running';
+    if (plan.end === 'running') return this.now - createdAt < dayMs ? 'running' : 'expired';
+    if (polls <= (plan.polls ?? 1)) return 'running';
     return plan.end ?? 'completed';
   }
 
