@@ -1,4 +1,4 @@
-// What an assistant reads over MCP of a project that is broken in one of ten ways: the cause, and what helps.
+// An assistant reads over MCP, of a project that is broken in one of ten ways, the cause and what helps.
 import { expect } from 'vitest';
 import { readTools } from '../../../cli/operate/mcp-reads.ts';
 import { withSecretKey } from '../../support/engine/operators.ts';
@@ -64,7 +64,7 @@ interface Broken {
   harm: (engine: Engine) => Promise<unknown>;
   cause: RegExp;
   remedy: RegExp;
-  /** What makes the database sound again, for the invariants that each test ends with. */
+  /** The statement that makes the database sound again, for the invariants that each test ends with. */
   mend?: string;
 }
 
