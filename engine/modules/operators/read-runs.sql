@@ -94,7 +94,8 @@ from millrace.stages s
 where s.id = p_attempt.stage_id
 $$;
 
--- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
+-- One run, {"run": 42}, with its stages and what made their results, attempts, children, cost,
+-- turns, decisions and lines.
 -- Its ten newest attempts have their log.
 -- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
@@ -109,7 +110,10 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
   'version', (select v.number from millrace.versions v where v.id = v_run.version_id),
   'stages', (
     select json_agg(jsonb_build_object(
-      'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
+      'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id), 'made_by', (
+        select millrace.made_by(a)
+        from millrace.newest_attempt(v_run.id, s.id) a
+        where a.state in ('completed', 'skipped')),
       'needs', array(
         select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
       order by vs.position)::jsonb

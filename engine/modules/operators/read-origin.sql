@@ -1,0 +1,27 @@
+-- Says what made the result of an attempt: the attempt, its service, model, prompt and cost, and
+-- the release that began to work at the stage last before it. by_hand is a person's service. A
+-- result that a run took over from the row's former run is followed to the attempt that made it,
+-- over at most 50 runs. copy_of: the attempt behind it, which is gone.
+create function millrace.made_by(p_attempt millrace.attempts) returns jsonb
+stable
+as $$
+with recursive origin as (
+  select p_attempt as a, 0 as hops
+  union all
+  select f, o.hops + 1
+  from origin o
+  join millrace.attempts f on f.id = (o.a).parent_id
+  where o.hops < 50 and (o.a).number = 1
+)
+select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'copy_of',
+  case a.number when 1 then a.parent_id end, 'service', a.service, 'model', a.usage -> 'model',
+  'prompt', a.usage -> 'prompt', 'cached', a.usage -> 'cached', 'cost_usd', a.usage -> 'cost_usd',
+  'release', (
+    select r.release
+    from jsonb_to_recordset(s.seen -> 'releases') r(release text, at timestamptz)
+    where r.at <= a.started_at
+    order by r.at desc
+    limit 1)))
+from (select (o.a).* from origin o order by o.hops desc limit 1) a
+join millrace.stages s on s.id = a.stage_id
+$$;
