@@ -410,9 +410,25 @@ export interface Payload {
   bytes?: number;
 }
 
+/** The maker of a stage's result: the attempt, which a former run may have had, and what it reported. */
+export interface MadeBy {
+  attempt: number;
+  run: number;
+  /** The attempt of a former run that made it, where that is deleted. */
+  copy_of?: number;
+  /** `by_hand` for a person. */
+  service?: string;
+  model?: string;
+  prompt?: string;
+  /** A former answer of the model was given again. */
+  cached?: boolean;
+  cost_usd?: number | null;
+  release?: string;
+}
+
 export interface Run extends ListedRun {
   version: number;
-  stages: { stage: string; kind: string; state: string; needs: string[] }[];
+  stages: { stage: string; kind: string; state: string; needs: string[]; made_by?: MadeBy | null }[];
   children: {
     stage: string;
     pipeline: string;

@@ -39,6 +39,7 @@ const options = {
   verb: word,
   run: word,
   attempt: word,
+  origin: word,
   range: word,
   port: word,
   act: flag,

@@ -186,7 +186,8 @@ function runTools(api: Api): Tool[] {
       api,
       'run',
       'run',
-      'One run: its stages, attempts, errors with the last log lines, children, and what people did to it.',
+      'One run: its stages and what made their results (made_by: attempt, model, prompt, release, or by_hand), attempts, errors with the ' +
+        'last log lines, children, and what people did to it.',
       { run: id },
     ),
     reads(

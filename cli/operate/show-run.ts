@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import pc from 'picocolors';
 import type { Attempt, Fault, Payload, Run, WholeAttempt } from '../../operators/answers.ts';
 import { costOf, many, span } from '../../operators/numbers.ts';
+import { sayOrigin, stageOf, upstreamOf } from '../../operators/origin.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { type Asked, numberIn, numberOf } from './asked.ts';
@@ -21,9 +22,10 @@ export const show = definePlaced({
   usage: `npx millrace show RUN [--remote[=REF]]
   Where a run stands and why, its attempts, its children and what people did to it.
   --attempt N  in place of RUN: one attempt, with its error, log lines and result in full
+  --origin STAGE  what made the stage's result and all that went into it; a column such as STAGE_result names it, too
   --watch  draws the run or the attempt anew in place until it ends, or ctrl-C`,
   words: 1,
-  takes: ['attempt', 'watch'],
+  takes: ['attempt', 'origin', 'watch'],
   place: ({ words: [run] }) => (run === undefined ? undefined : `run/${numberIn(run, 'RUN')}`),
   run: showRun,
 });
@@ -35,6 +37,8 @@ async function showRun(asked: Asked): Promise<0> {
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
   const read = () =>
     readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
+  const { origin } = asked.values;
+  if (typeof origin === 'string') return showOrigin(asked, await read(), origin);
   return showUntilOver(asked, read, runLines, ({ status }) => status !== 'running');
 }
 
@@ -58,6 +62,25 @@ async function showUntilOver<Of extends object>(
     await keepDrawing({ look, frame, at: () => at, isOver: () => isOver(found) });
   }
   say(asked, found, linesOf);
+  return 0;
+}
+
+function showOrigin(asked: Asked, run: Run, named: string): 0 {
+  const last = stageOf(run, named);
+  if (!last) {
+    const known = run.stages.map(({ stage }) => stage).join(', ');
+    throw new CommandError(`Run ${run.run} has no stage ${visible(named)}. Its stages: ${known}.`, 2);
+  }
+  const columns: Column[] = [
+    { head: 'stage', least: 10 },
+    { head: 'state' },
+    { head: 'needs', least: 8, goes: 1 },
+    { head: 'made by', least: 16, wraps: true },
+  ];
+  say(asked, { run: run.run, stages: upstreamOf(run, last) }, ({ stages }) => {
+    const rows = stages.map((of) => [of.stage, of.state, of.needs.join(', '), sayOrigin(run, of)].map(words));
+    return table(columns, rows, terminalWidth(), (text, _row, head) => (head === 'state' ? toned(text) : text));
+  });
   return 0;
 }
 

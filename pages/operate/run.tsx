@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
+import { sayOrigin } from '../../operators/origin.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { verbs } from '../../operators/verbs.ts';
 import { visible } from '../../operators/visible.ts';
@@ -52,6 +53,7 @@ export function Run({ of }: Route) {
           <Attempts run={found} />
           <Tries run={found} />
           <Children run={found} />
+          <Origins run={found} />
           <Turns turns={found.turns} />
           <Decisions decisions={found.decisions} />
           <h3>What people did to it</h3>
@@ -342,6 +344,25 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
         <EditButtons of={of} form={form} result={output?.value} row={row} />
       )}
     </>
+  );
+}
+
+/** The origin of the results that stand. */
+function Origins({ run }: { run: Answer }) {
+  return (
+    <details>
+      <summary>What made the results</summary>
+      <Table
+        label="What made the results"
+        rows={run.stages.filter(({ made_by: by }) => by)}
+        keyOf={({ stage }) => stage}
+        columns={[
+          { name: 'Stage', cell: ({ stage }) => stage },
+          { name: 'Needs', cell: ({ needs }) => needs.join(', ') },
+          { name: 'Made by', cell: (of) => <Words text={sayOrigin(run, of)} most={500} /> },
+        ]}
+      />
+    </details>
   );
 }
 

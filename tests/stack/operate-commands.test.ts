@@ -172,6 +172,22 @@ test('programs get what the API answers, in one line that no text breaks out of'
   expect(shown.stdout).toMatch(/the beginning of 10\d{5} bytes/);
 });
 
+test('a result is told with what made it and went into it, by its stage or its column', async () => {
+  const priced = `select min(a.run_id) from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+    where s.name = 'price' and a.state = 'completed' and not a.superseded`;
+  const run = String(await orders.value(priced));
+  const { stdout, code, stderr } = await inProcess(['show', run, '--origin', 'price_result']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(
+    /^stage +state +needs +made by\nread +completed +\S.*attempt \d+\nprice .* read +\S.*attempt \d+\n$/,
+  );
+  expect((await json('show', run, '--origin', 'price')).stages).toHaveLength(2);
+  expect(await inProcess(['show', run, '--origin', 'pricing'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`Run ${run} has no stage pricing. Its stages: read, price`),
+  });
+});
+
 test('ctrl-C ends watch and leaves the terminal as it was; without one it says what to ask instead', async () => {
   const watched = await inTerminal(['watch', 'orders'], {
     columns: 60,

@@ -60,10 +60,21 @@ v_done := millrace.apply_outcomes_guarded(
 return jsonb_build_object(
   'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
   'wake', millrace.wake_list(millrace.stages_to_wake(
-    v_done.ready || millrace.stages_freed(array(
-      select i.attempt_id
+    -- Stages with work that may go on since attempts have ended: theirs, and those short of a
+    -- limit shared with them.
+    v_done.ready || array(
+      select distinct n.stage_id
       from unnest(v_done.items) i
-      where i.verdict is null and i.reason is null)))),
+      -- by key
+      cross join lateral (
+        select o.stage_id from millrace.attempts o where o.id = i.attempt_id offset 0) a
+      join millrace.limited_stages m on m.stage_id = a.stage_id
+      join millrace.limited_stages n on n.limit_id = m.limit_id
+        and (n.stage_id = m.stage_id or n.short_at is not null)
+      where i.verdict is null and i.reason is null and exists (
+        select from millrace.attempts q
+        where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
+        offset 0)))),
   'sweep_due', millrace.sweep_due(),
   'collect', millrace.parents_to_collect('{}'));
 $$;

@@ -41,22 +41,3 @@ create view millrace.in_flight as
 select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
 cross join millrace.in_flight_at(s.id) f;
-
--- Lists stages with work that may go on since attempts have ended: theirs, and those short of a
--- limit shared with them.
-create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
-as $$
-return array(
-  select distinct n.stage_id
-  from unnest(p_attempt_ids) i(id)
-  -- by key
-  cross join lateral (
-    select o.stage_id from millrace.attempts o where o.id = i.id offset 0) a
-  join millrace.limited_stages m on m.stage_id = a.stage_id
-  join millrace.limited_stages n on n.limit_id = m.limit_id
-    and (n.stage_id = m.stage_id or n.short_at is not null)
-  where exists (
-    select from millrace.attempts q
-    where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
-    offset 0));
-$$;

@@ -119,8 +119,27 @@ $$;
 create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
 declare
-  v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
+  v_caller millrace.caller := millrace.caller();
 
+-- A revocation waits for the lock on the operator's row.
+perform from millrace.operators o where o.subject = v_caller.subject for share;
+v_caller := millrace.enter();
+if v_caller.role = 'viewer' then
+  raise exception '42501: you may read here, but not act'
+    using hint = 'Ask whoever runs this project for the role operator.';
+elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
+  and nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'aal'
+    is distinct from 'aal2' then
+  raise exception
+    '42501: you have not shown a second factor, which this project asks of whoever acts'
+    using hint = 'Sign in with your second factor, and try again.';
+elsif v_caller.key = 'secret' then
+  if p_request ->> 'operator' is null then
+    raise exception 'MR002: operator is missing, but a secret key must say for whom it acts'
+      using hint = 'Set operator to the id of the person, or of the program.';
+  end if;
+  v_caller.subject := p_request ->> 'operator';
+end if;
 perform millrace.check_request(p_request, jsonb_build_object('verb', array(
   select v.verb from millrace.verbs v where v.is_open)) || '{
   "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",

@@ -16,33 +16,6 @@ end if;
 return v_caller;
 $$;
 
--- Admits an operator to act. A revocation waits for the lock on their row.
-create function millrace.enter_to_act(p_operator text) returns millrace.caller
-as $$
-declare
-  v_caller millrace.caller := millrace.caller();
-
-perform from millrace.operators o where o.subject = v_caller.subject for share;
-v_caller := millrace.enter();
-if v_caller.role = 'viewer' then
-  raise exception '42501: you may read here, but not act'
-    using hint = 'Ask whoever runs this project for the role operator.';
-elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
-  and nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'aal'
-    is distinct from 'aal2' then
-  raise exception
-    '42501: you have not shown a second factor, which this project asks of whoever acts'
-    using hint = 'Sign in with your second factor, and try again.';
-elsif v_caller.key = 'secret' then
-  if p_operator is null then
-    raise exception 'MR002: operator is missing, but a secret key must say for whom it acts'
-      using hint = 'Set operator to the id of the person, or of the program.';
-  end if;
-  v_caller.subject := p_operator;
-end if;
-return v_caller;
-$$;
-
 -- Says whether a caller sees a pipeline.
 create function millrace.sees(p_caller millrace.caller, p_pipeline text)
 returns boolean

@@ -16,11 +16,11 @@ with recursive origin as (
 select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'copy_of',
   case a.number when 1 then a.parent_id end, 'service', a.service, 'model', a.usage -> 'model',
   'prompt', a.usage -> 'prompt', 'cached', a.usage -> 'cached', 'cost_usd', a.usage -> 'cost_usd',
+  -- The newest comes first.
   'release', (
     select r.release
     from jsonb_to_recordset(s.seen -> 'releases') r(release text, at timestamptz)
     where r.at <= a.started_at
-    order by r.at desc
     limit 1)))
 from (select (o.a).* from origin o order by o.hops desc limit 1) a
 join millrace.stages s on s.id = a.stage_id

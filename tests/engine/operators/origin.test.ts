@@ -1,5 +1,7 @@
 // The origin of results: the attempts, models, prompts, releases and people that made them.
 import { expect } from 'vitest';
+import type { Run } from '../../../operators/answers.ts';
+import { sayOrigin, stageOf, upstreamOf } from '../../../operators/origin.ts';
 import { collectChildren } from '../../support/engine/children.ts';
 import { defineSplit, insertParts, spawnParts, verb } from '../../support/engine/operations.ts';
 import { type Operator, signIn } from '../../support/engine/operators.ts';
@@ -14,9 +16,20 @@ const prompted = (version: string, cost_usd = 0.2, more: Row = {}) => ({
 
 /** The origin of the results of a row's newest run, by stage. */
 async function origins(operator: Operator, entity: string | undefined) {
-  const run = Number(await operator.engine.value(`select millrace.run_of('flow', $1)`, [entity]));
-  const { stages } = await operator.ask<{ stages: { stage: string; made_by: Row | null }[] }>('run', { run });
+  const { stages } = await runOf(operator, entity);
   return Object.fromEntries(stages.map(({ stage, made_by }) => [stage, made_by]));
+}
+
+async function runOf(operator: Operator, entity: string | undefined): Promise<Run> {
+  const run = Number(await operator.engine.value(`select millrace.run_of('flow', $1)`, [entity]));
+  return operator.ask<Run>('run', { run });
+}
+
+/** The sentences about a stage's result and all that went into it, by stage. */
+async function told(operator: Operator, entity: string | undefined, named: string) {
+  const run = await runOf(operator, entity);
+  const stages = upstreamOf(run, stageOf(run, named) as Run['stages'][number]);
+  return Object.fromEntries(stages.map((stage) => [stage.stage, sayOrigin(run, stage)]));
 }
 
 /** Ends what is queued at a stage, each item as `end` says. */
@@ -48,6 +61,11 @@ test('a result names the attempt that made it after all tries, with its model, p
     score: { run, attempt: score?.attempt, model: 'gpt-6-luna', prompt: 'score-1@bb', cost_usd: 0.2 },
     mail: null,
   });
+  expect(await told(operator, id, 'score_result')).toEqual({
+    read: `code, release r2, attempt ${read?.attempt}`,
+    score: `model gpt-6-luna, prompt score-1@bb, $0.2, attempt ${score?.attempt}`,
+  });
+  expect(await told(operator, id, 'mail')).toMatchObject({ read: expect.any(String), mail: '' });
   await verb(engine, 'reset', id, 'score');
   expect(await origins(operator, id)).toMatchObject({ score: null });
   const [again] = await work(engine, 'score', (item) => ({
@@ -55,6 +73,7 @@ test('a result names the attempt that made it after all tries, with its model, p
     ...prompted('bb', 0, { cached: true }),
   }));
   expect(await origins(operator, id)).toMatchObject({ score: { attempt: again?.attempt, cached: true, cost_usd: 0 } });
+  expect((await told(operator, id, 'score')).score).toMatch(/^a former answer of gpt-6-luna, prompt score-1@bb, \$0, /);
 });
 
 test('what a person edited or completed is named as made by hand, until the stage starts over', async ({ engine }) => {
@@ -65,7 +84,11 @@ test('what a person edited or completed is named as made by hand, until the stag
   const { run, attempt } = read as Claimed;
   await ben.act('edit', { run, stage: 'read', attempt, reason: 'a typo', result: { name: 'Ada' } });
   await verb(engine, 'skip', id, 'score');
-  expect(await origins(ben, id)).toMatchObject({ read: { service: 'by_hand', run }, score: { run } });
+  expect(await origins(ben, id)).toMatchObject({ read: { service: 'by_hand', run }, score: null });
+  expect(await told(ben, id, 'score')).toEqual({
+    read: expect.stringMatching(/^a person, by hand, edit by ben \(a typo\), attempt \d+$/),
+    score: '',
+  });
   await verb(engine, 'reset', id, 'read');
   await work(engine, 'read', completed);
   expect(await origins(ben, id)).toEqual({
@@ -88,10 +111,12 @@ test('a result that a run took over from former runs names the attempt that made
   const operator = await viewer(engine);
   const made = { attempt: read?.attempt, run: read?.run, ...prompted('aa').usage };
   expect((await origins(operator, id)).read).toEqual(made);
+  expect((await told(operator, id, 'score')).read).toMatch(` of run ${read?.run}`);
   await engine.advance('20 days');
   await engine.sql.query('select millrace.prune()');
   const { read: left } = await origins(operator, id);
   expect(left).toEqual({ run: expect.any(Number), attempt: expect.any(Number), copy_of: expect.any(Number) });
+  expect((await told(operator, id, 'score')).read).toMatch(/^a former run, which is deleted, attempt \d+$/);
 });
 
 test('what made a map are its children', async ({ engine }) => {
