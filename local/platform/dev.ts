@@ -5,7 +5,6 @@ import { supabaseVersion } from './binaries.ts';
 import { choosePostgres } from './choose-postgres.ts';
 import { followSettings, readEnvFile } from './follow-settings.ts';
 import { readConfig } from './functions/project-config.ts';
-import { reloadEdited } from './functions/reload-edited.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 import { type StackOptions, startStack } from './stack.ts';
 import { tellNewMigrations } from './tell-new-migrations.ts';
@@ -36,7 +35,6 @@ export async function runDev({ root, dataDir, port, dbPort, postgres, json }: De
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
       const options = projectOptions(root);
       const stack = await startStack({ ...options, ...kept, ...say });
-      await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);
       // Starting takes seconds, in which the file may change.
       followSettings(settingsFile(root), stack, say.progress ?? (() => {}), { known: options.env ?? {} });
       tellNewMigrations(path.join(root, 'supabase', 'migrations'), stack, say.progress ?? (() => {}));

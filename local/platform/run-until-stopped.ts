@@ -1,5 +1,7 @@
 // Starts a stack for a person at a terminal, or for a program that reads one line, and keeps it until it is told to stop.
+import path from 'node:path';
 import pc from 'picocolors';
+import { reloadEdited } from './functions/reload-edited.ts';
 import { whenNpmEnds } from './parent-ends.ts';
 import { findRunningStack, noteRunningStack } from './running-stack.ts';
 import type { Stack, StackOptions } from './stack.ts';
@@ -15,7 +17,7 @@ export interface StackRun {
   start(say: Pick<StackOptions, 'progress' | 'log'>): Promise<Stack>;
 }
 
-/** Ends the process when the stack has ended. */
+/** Loads edited functions while it runs. Ends the process when the stack has ended. */
 export async function runUntilStopped({ root, json, links = async () => ({}), start }: StackRun): Promise<void> {
   let stack: Stack | undefined;
   let ending = false;
@@ -53,6 +55,7 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
       process.exit(0);
     }
     process.once('exit', noteRunningStack(root, ready));
+    await reloadEdited(path.join(root, 'supabase', 'functions'), ready.functions);
     if (json) console.log(JSON.stringify(addressesFor(ready)));
     else printAddresses(ready, ((Date.now() - started) / 1000).toFixed(1), await links(ready));
   } catch (error) {

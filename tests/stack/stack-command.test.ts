@@ -109,6 +109,23 @@ function processesOf(dataDir: string): number[] {
   });
 }
 
+/** Edits a function that has run, as an editor does that saves it, until a request of it starts a new process. */
+async function expectReloaded(child: ChildProcess, { functionsUrl }: Addresses): Promise<void> {
+  const [stackProcess = 0] = childProcesses(child.pid as number);
+  const request = () => fetch(`${functionsUrl}/millrace/poll`, { method: 'POST' });
+  const isFunction = (pid: number) => fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('deno');
+  await request();
+  const before = childProcesses(stackProcess).filter(isFunction);
+  expect(before).toHaveLength(1);
+  await request();
+  expect(childProcesses(stackProcess).filter(isFunction)).toEqual(before);
+  fs.utimesSync(path.join(projectFolder, 'supabase', 'functions', 'millrace', 'index.ts'), new Date(), new Date());
+  await until(async () => {
+    await request();
+    return childProcesses(stackProcess).some((pid) => !before.includes(pid) && isFunction(pid));
+  });
+}
+
 describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
   it('prints one line with every address when ready, and leaves nothing behind at SIGTERM', async () => {
     const { child, lines, addresses } = await startCommand();
@@ -124,6 +141,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     const answer = await fetch(`${addresses.apiUrl}/rest/v1/`, { headers: { apikey: addresses.secretKey } });
     expect(answer.status).toBe(200);
     expect(processesOf(addresses.dataDir).length).toBeGreaterThan(0);
+    await expectReloaded(child, addresses);
 
     child.kill('SIGTERM');
     await until(() => child.exitCode !== null);
