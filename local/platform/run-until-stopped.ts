@@ -69,7 +69,7 @@ function addressesFor(stack: Stack) {
   const { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey } = stack;
   const { scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir } = stack;
   const addresses = { dbUrl, apiUrl, functionsUrl, secretKey, publishableKey, serviceRoleKey, anonKey };
-  return { ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir };
+  return { ...addresses, scraperUrl, ocrUrl, transcriberUrl, llmUrl, dataDir, operateUrl: stack.operateLink() };
 }
 
 function printAddresses(ready: Stack, seconds: string, links: Record<string, string>): void {

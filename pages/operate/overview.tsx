@@ -1,5 +1,6 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 
+import { useContext } from 'preact/hooks';
 import type {
   Alert,
   Bulk,
@@ -22,7 +23,7 @@ import {
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import type { Range } from '../../operators/ranges.ts';
 import { describeAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { Ago, Moment, useAsOf } from '../base/format.tsx';
+import { Ago, Moment, StaleAt, useAsOf } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
@@ -100,10 +101,16 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
   const { at, is } = sweepOf(overview, useAsOf());
   const told = faults.filter(({ alert, kind }) => !alert && !(kind === 'sweep' && is === 'silent'));
   const sum = faults.length + more;
+  const staleAt = useContext(StaleAt);
   return (
     <section class="engine" aria-label="How things stand">
       <p>
-        {ok && is !== 'silent' ? (
+        {staleAt !== null ? (
+          <>
+            <State is="doubtful">Not known whether all is well</State> since the last answer, at{' '}
+            <Moment at={new Date(staleAt).toISOString()} />
+          </>
+        ) : ok && is !== 'silent' ? (
           <State is="completed">All is well</State>
         ) : (
           <State is="alert">{sum > 0 ? `Not well: ${many(sum, 'thing')} to see to` : 'Not well'}</State>

@@ -110,7 +110,10 @@ export function Shell() {
       {hasEnded.value && (
         <SignInAgain>
           {operator.value !== null && (
-            <p>Ask for a new link where you started the server, and open it in this browser. Then reload this page.</p>
+            <p role="alert">
+              The server that this page comes from was started anew, or your session there is over. Open the link that
+              its terminal printed, or get a new one with <code>npx millrace open</code>. Then reload this page.
+            </p>
           )}
         </SignInAgain>
       )}

@@ -145,6 +145,13 @@ test('a link opens the page once, and then the cookie alone, which no script rea
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await title(page, 'Sign in');
+
+  // A server that was started anew knows no cookie of the one before.
+  const left = await operate.atMachine({ isOwn: true });
+  await left.context().clearCookies();
+  await left.goto(`${operate.pageUrl}#/runs`);
+  await left.getByRole('alert').filter({ hasText: 'This server does not know this browser' }).waitFor();
+  await left.getByRole('dialog').getByText('npx millrace open').waitFor();
 });
 
 /** Asks the local API with these headers; resolves to the status of its answer. */
@@ -192,6 +199,14 @@ test('figures that cannot be asked for anew stay, and their age is told', async 
   await page.clock.fastForward(20_000);
   await page.getByText(/What you see is 2\d s old/).waitFor();
   await orders.waitFor();
+  await page.getByText(/Not known whether all is well since the last answer, at \d\d:/).waitFor();
+  expect(
+    await page
+      .locator('.engine')
+      .getByText(/^(All is well|Not well)/)
+      .count(),
+    'a verdict',
+  ).toBe(0);
   // The age of what was answered stands still: nobody knows whether the sweep has run since.
   await page.getByText(/sweep ran \d+ s before the last answer/).waitFor();
   await page.clock.fastForward(120_000);

@@ -35,6 +35,7 @@ interface Addresses {
   transcriberUrl: string;
   llmUrl: string;
   dataDir: string;
+  operateUrl: string;
 }
 
 const byNpm = ['npm', 'run', '-s', 'stack', '--', '--json'];
@@ -131,7 +132,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     const { child, lines, addresses } = await startCommand();
     expect(Object.keys(addresses)).toEqual([
       ...['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'publishableKey', 'serviceRoleKey', 'anonKey'],
-      ...['scraperUrl', 'ocrUrl', 'transcriberUrl', 'llmUrl', 'dataDir'],
+      ...['scraperUrl', 'ocrUrl', 'transcriberUrl', 'llmUrl', 'dataDir', 'operateUrl'],
     ]);
     const client = new pg.Client({ connectionString: addresses.dbUrl });
     await client.connect();

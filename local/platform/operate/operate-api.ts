@@ -9,6 +9,11 @@ import { urlOf } from '../gateway/url-of.ts';
 const place = '/operate';
 const lifetimeSeconds = 12 * 3600;
 const mostBytes = 300_000;
+/** The answer to a browser without a cookie, or with one of a server that has ended since. */
+const noSession = {
+  message: 'This server does not know this browser: the server was started anew, or the session is over.',
+  hint: 'Open the link that its terminal printed, or get a new one with npx millrace open.',
+};
 const functions =
   /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|costs|act)$/;
 
@@ -81,7 +86,7 @@ export function createOperateApi(options: OperateApiOptions): OperateApi {
     const body = await readJson(request);
     if (!body) return reply(response, 400, { message: 'This is no JSON, or too much of it.' });
     if (name === 'enter') return enter(response, body.token);
-    if (!isOpen(request)) return reply(response, 401, { message: 'This browser has not come by a link, or long ago.' });
+    if (!isOpen(request)) return reply(response, 401, noSession);
     if (name === 'leave') return leave(response);
     if (!functions.test(name)) return reply(response, 404, { message: 'There is no such function for operators.' });
     await forward(options, name, body, response);
