@@ -85,7 +85,10 @@ end if;
 perform millrace.project(p_stage_id, v_failed.changes);
 perform millrace.project_cancelled(v_cancelled);
 if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
-  v_ready := v_ready || millrace.skip_failed_stage(p_stage_id, v_failed.dead);
+  -- Unless a user's trigger has started the stage over.
+  v_ready := v_ready || millrace.skip_stage(
+    p_stage_id, millrace.runs_at(p_stage_id, v_failed.dead, 'failed'),
+    '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
 end if;
 return v_ready;
 $$;

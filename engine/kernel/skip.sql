@@ -1,12 +1,22 @@
 -- Skipping: a stage is done without a result
 
 -- Skips a stage in these runs with a reason, and begins the stages that follow. A stage on demand
--- is not shown as skipped.
+-- is not shown as skipped. A stage that failed goes on showing its failure, to which the skip leads
+-- back.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
 perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
-if not p_why ? 'on_demand' then
+if p_why ->> 'code' = 'failed' then
+  -- by key
+  update millrace.attempts a
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
+  where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'skipped'
+    and not a.superseded;
+elsif not p_why ? 'on_demand' then
   perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
 end if;
 return millrace.continue_after_skip(p_stage_id, p_run_ids);
@@ -76,24 +86,4 @@ from millrace.runs r
 where r.id = any (v_runs) and r.status = 'completed'
 group by r.pipeline_id;
 return v_wake;
-$$;
-
--- Follows a failure for good with a skip, unless a user's trigger has started the stage over.
-create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
-returns int[]
-as $$
-declare
-  v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'failed');
-
-perform millrace.add_skipped(array[p_stage_id], v_runs,
-  '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
--- by key
-update millrace.attempts a
-set parent_id = (
-  select o.id
-  from millrace.attempts o
-  where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
-where a.run_id = any (v_runs) and a.stage_id = p_stage_id and a.state = 'skipped'
-  and not a.superseded;
-return millrace.continue_after_skip(p_stage_id, v_runs);
 $$;
