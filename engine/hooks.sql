@@ -199,13 +199,11 @@ $$;
 
 -- Questions of the module health
 
--- Finds breaches of the modules' invariants that belong to no run, or that a slice has no time for.
-create function millrace.hook_faults() returns setof millrace.fault
-stable;
-
--- Finds those in all runs, or in the runs between two ids.
-create function millrace.hook_faults_between(
-  p_after bigint default 0, p_until bigint default 9223372036854775807
+-- Finds breaches of the modules' invariants in the runs between two ids.
+-- p_whole: also those that belong to no run, and those that a slice has no time for.
+create function millrace.hook_faults(
+  p_after bigint default 0, p_until bigint default 9223372036854775807,
+  p_whole boolean default true
 ) returns setof millrace.fault
 stable;
 

@@ -10,8 +10,6 @@ select * from millrace.run_faults
 union all
 select * from millrace.row_faults()
 union all
-select * from millrace.hook_faults_between()
-union all
 select * from millrace.hook_faults()
 $$;
 
@@ -29,7 +27,7 @@ where f.run_id > p_after and f.run_id <= p_until
 union all
 select * from millrace.row_faults(p_after, p_until)
 union all
-select * from millrace.hook_faults_between(p_after, p_until);
+select * from millrace.hook_faults(p_after, p_until, false);
 $$;
 
 -- Checks the next slice of so many runs and reports its faults; returns how many. Null if there
