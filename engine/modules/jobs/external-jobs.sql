@@ -1,32 +1,3 @@
--- Finds the attempt that the end of a job is about: the newest under its submission. late: after a
--- lost lease or a deadline the newest of the stage, if that has the same job or this one ended
--- well, unless a person has cancelled or ended the stage since.
-create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
-as $$
-select coalesce(n.id, o.id), n.id is not null into id, late
-from millrace.attempts o
-left join lateral (
-  select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
-  from millrace.attempts a
-  where a.run_id = o.run_id and a.stage_id = o.stage_id and a.number > o.number
-  order by a.number desc
-  limit 1) n on o.state = 'failed'
-    and not o.superseded
-    and o.error ->> 'code' in ('deadline', 'lost_lease')
-    and n.state <= 'completed' and not n.superseded
-    and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
-      or p_item.outcome = 'completed'
-        and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
-    and n.is_overruled is not true
--- Offset 0 keeps the planner from walking all attempts backwards for max().
-where o.id = coalesce((
-    select max(c.id)
-    from (
-      select a.id from millrace.attempts a
-      where a.submission_id = p_item.attempt_id
-      offset 0) c), p_item.attempt_id);
-$$;
-
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.
 -- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}.
 create function public.millrace_resume(p_items json) returns jsonb
@@ -34,6 +5,7 @@ set lock_timeout = '2s'
 as $$
 declare
   v_items millrace.work[];
+  v_item millrace.work;
   v_locked bigint[];
   v_moved bigint[] := '{}';
   v_to record;
@@ -47,12 +19,36 @@ v_items := millrace.parse_items(p_items, 'submission');
 v_locked := millrace.lock_attempts(
   array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
 for v_i in 1 .. cardinality(v_items) loop
-  if v_items[v_i].verdict is null and v_items[v_i].attempt_id = any (v_locked) then
-    v_to := millrace.attempt_of_end(v_items[v_i]);
-    v_items[v_i].attempt_id := v_to.id;
-    v_moved := v_moved || v_to.id;
-    v_late := v_late || case when v_to.late then array[v_items[v_i].ord] end;
-  end if;
+  v_item := v_items[v_i];
+  continue when v_item.verdict is not null or (v_item.attempt_id = any (v_locked)) is not true;
+  -- The end is about the newest attempt under its submission. Late, after a lost lease or a
+  -- deadline, it is about the newest of the stage, if that has the same job or this one ended well,
+  -- unless a person has cancelled or ended the stage since.
+  select coalesce(n.id, o.id) as id, n.id is not null as late into v_to
+  from millrace.attempts o
+  left join lateral (
+    select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
+    from millrace.attempts a
+    where a.run_id = o.run_id and a.stage_id = o.stage_id and a.number > o.number
+    order by a.number desc
+    limit 1) n on o.state = 'failed'
+      and not o.superseded
+      and o.error ->> 'code' in ('deadline', 'lost_lease')
+      and n.state <= 'completed' and not n.superseded
+      and ((n.service, n.job_id) = (v_item.service, v_item.job_id)
+        or v_item.outcome = 'completed'
+          and coalesce((o.service, o.job_id) = (v_item.service, v_item.job_id), true))
+      and n.is_overruled is not true
+  -- Offset 0 keeps the planner from walking all attempts backwards for max().
+  where o.id = coalesce((
+      select max(c.id)
+      from (
+        select a.id from millrace.attempts a
+        where a.submission_id = v_item.attempt_id
+        offset 0) c), v_item.attempt_id);
+  v_items[v_i].attempt_id := v_to.id;
+  v_moved := v_moved || v_to.id;
+  v_late := v_late || case when v_to.late then array[v_item.ord] end;
 end loop;
 -- Once more, for those that are queued, which a claim might take otherwise.
 v_done := millrace.apply_outcomes_guarded(

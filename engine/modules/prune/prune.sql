@@ -14,43 +14,11 @@ return array(
   limit 1000);
 $$;
 
--- Deletes the results, log lines and conversations of the next thousand runs that ended before what
--- their pipeline says; returns whether there are more. Answers of people stay, which status columns
--- show. A run that is locked, or whose parent waits, keeps them until it is deleted itself.
-create function millrace.prune_outputs(p_pipeline millrace.pipelines) returns boolean
-as $$
-declare
-  v_ids bigint[] := (
-    select millrace.next_ended(p_pipeline.id, g.outputs_at, g.outputs_id, p_pipeline.outputs_days)
-    from millrace.prune_progress g
-    where g.pipeline_id = p_pipeline.id);
-  v_runs bigint[];
-
-update millrace.prune_progress g
-set outputs_at = r.finished_at, outputs_id = r.id
-from millrace.runs r
-where g.pipeline_id = p_pipeline.id and r.id = v_ids[cardinality(v_ids)];
-v_runs := array(
-  select r.id
-  from millrace.runs r
-  where r.id = any (v_ids) and r.status <> 'running'
-    and not exists (
-      select from millrace.fan_outs f
-      where f.id = r.fan_out_id and f.state = 'open')
-  order by r.id
-  for no key update of r skip locked);
-update millrace.attempts a
-set output = case when a.output is not null then 'null'::jsonb end, usage = a.usage - 'log',
-  deleted_after = p_pipeline.outputs_days
-from millrace.stages s
-where a.run_id = any (v_runs) and s.id = a.stage_id and s.kind <> 'manual'
-  and (a.output <> 'null' or a.usage ? 'log');
-delete from millrace.turns t where t.run_id = any (v_runs);
-return cardinality(v_ids) = 1000;
-$$;
-
 -- Deletes what is too old of the next thousand runs of a pipeline's round, by their ends; returns
--- how many. A run that cannot be deleted is left to the next night.
+-- how many. A run that cannot be deleted is left to the next night. After the last run, deletes the
+-- results, log lines and conversations of the next thousand that ended before outputs_days. Answers
+-- of people stay, which status columns show. A run that is locked, or whose parent waits, keeps
+-- them until it is deleted itself.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
@@ -62,6 +30,7 @@ declare
   v_more boolean := cardinality(v_ids) = 1000;
   v_last record;
   v_done record;
+  v_runs bigint[];
 
 select r.finished_at as at, r.id into v_last
 from millrace.runs r
@@ -84,7 +53,31 @@ perform millrace.report('error', 'run_not_pruned',
   format('Run %s cannot be pruned: %s', f.key, f.why))
 from unnest(v_done.refused) f;
 if not v_more then
-  v_more := millrace.prune_outputs(p_pipeline);
+  v_ids := (
+    select millrace.next_ended(p_pipeline.id, g.outputs_at, g.outputs_id, p_pipeline.outputs_days)
+    from millrace.prune_progress g
+    where g.pipeline_id = p_pipeline.id);
+  v_more := cardinality(v_ids) = 1000;
+  update millrace.prune_progress g
+  set outputs_at = r.finished_at, outputs_id = r.id
+  from millrace.runs r
+  where g.pipeline_id = p_pipeline.id and r.id = v_ids[cardinality(v_ids)];
+  v_runs := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_ids) and r.status <> 'running'
+      and not exists (
+        select from millrace.fan_outs f
+        where f.id = r.fan_out_id and f.state = 'open')
+    order by r.id
+    for no key update of r skip locked);
+  update millrace.attempts a
+  set output = case when a.output is not null then 'null'::jsonb end, usage = a.usage - 'log',
+    deleted_after = p_pipeline.outputs_days
+  from millrace.stages s
+  where a.run_id = any (v_runs) and s.id = a.stage_id and s.kind <> 'manual'
+    and (a.output <> 'null' or a.usage ? 'log');
+  delete from millrace.turns t where t.run_id = any (v_runs);
 end if;
 update millrace.prune_progress g
 set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
