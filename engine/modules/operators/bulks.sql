@@ -13,39 +13,9 @@ select jsonb_strip_nulls(
     'locked', cardinality(p_bulk.locked)))
 $$;
 
--- Says about what it costs to do a verb to runs, in US dollars: each stage that it begins, as a
--- completed attempt there has cost in the mean. Null where none named a price; without children.
-create function millrace.verb_cost(p_run_ids bigint[], p_verb text, p_stage_id int)
-returns numeric
-stable
-as $$
-select nullif(round(sum(b.runs * m.usd), 6), 0)
-from (
-  select r.pipeline_id, r.version_id, count(*) as runs,
-    coalesce(p_stage_id, case when p_verb = 'retry' then r.failed_stage_id end) as stage_id
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and p_verb in ('retry', 'reset', 'skip')
-  group by 1, 2, 4) b
-left join millrace.version_stages f
-  on f.version_id = b.version_id and f.stage_id = b.stage_id
-join millrace.version_stages vs on vs.version_id = b.version_id
-  and (vs.stage_id = any (f.dependents)
-    or vs.stage_id = f.stage_id and p_verb <> 'skip'
-    or b.stage_id is null and p_verb = 'reset')
-cross join lateral (
-  -- Where none has completed, as the others have cost.
-  select s.cost_usd / s.n as usd
-  from millrace.sums s
-  where s.unit = 'total' and s.pipeline_id = b.pipeline_id
-    and s.stage_id = vs.stage_id
-    and s.outcome in ('completed', 'failed', 'retried')
-    and s.n > 0
-  order by s.outcome
-  limit 1) m
-$$;
-
 -- Writes the row of a bulk, which freezes its filter, and counts what one look finds.
+-- cost_usd: about what the verb costs, each stage that it begins as a completed attempt there has
+-- cost in the mean. Null where none named a price; without children.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
@@ -59,6 +29,7 @@ declare
   v_stage_id int;
   v_filter jsonb;
   v_found record;
+  v_cost_usd numeric;
   v_bulk millrace.bulks;
 
 perform millrace.check_request(p_do, jsonb_build_object('verb', array(
@@ -84,13 +55,38 @@ v_filter := jsonb_build_object(
     'before', least(
       (p_filter ->> 'before')::timestamptz, v_now + interval '1 microsecond')));
 v_found := millrace.find_runs(array[v_pipeline.id], v_filter || '{"limit": 10000}');
+v_cost_usd := (
+  select nullif(round(sum(b.runs * m.usd), 6), 0)
+  from (
+    select r.pipeline_id, r.version_id, count(*) as runs,
+      coalesce(v_stage_id, case when v_verb = 'retry' then r.failed_stage_id end) as stage_id
+    from millrace.runs r
+    where r.id = any (v_found.run_ids)
+      and v_verb in ('retry', 'reset', 'skip')
+    group by 1, 2, 4) b
+  left join millrace.version_stages f
+    on f.version_id = b.version_id and f.stage_id = b.stage_id
+  join millrace.version_stages vs on vs.version_id = b.version_id
+    and (vs.stage_id = any (f.dependents)
+      or vs.stage_id = f.stage_id and v_verb <> 'skip'
+      or b.stage_id is null and v_verb = 'reset')
+  cross join lateral (
+    -- Where none has completed, as the others have cost.
+    select s.cost_usd / s.n as usd
+    from millrace.sums s
+    where s.unit = 'total' and s.pipeline_id = b.pipeline_id
+      and s.stage_id = vs.stage_id
+      and s.outcome in ('completed', 'failed', 'retried')
+      and s.n > 0
+    order by s.outcome
+    limit 1) m);
 insert into millrace.bulks (
   args, filter, pipeline_id, subject, key, preview, reason, created_at)
 select p_do, v_filter, v_pipeline.id, p_caller.subject, p_caller.key, jsonb_build_object(
     'runs', to_char(count(*), 'FM99,999') || case when v_found.next is null then '' else '+' end,
     'oldest', min(coalesce(r.finished_at, r.created_at)),
     'newest', max(coalesce(r.finished_at, r.created_at)),
-    'cost_usd', millrace.verb_cost(v_found.run_ids, v_verb, v_stage_id)),
+    'cost_usd', v_cost_usd),
   p_reason, v_now
 from millrace.runs r
 where r.id = any (v_found.run_ids)

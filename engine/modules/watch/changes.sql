@@ -44,27 +44,3 @@ exception when others then
   perform millrace.report('error', 'progress_not_sent',
     format('Pages that watch rows learn of changes late: %s', sqlerrm));
 $$;
-
--- Watches rows for a minute on a topic, the last 500 that its client has named.
--- p_rows: {"leads": {key: entity_id}}.
-create function millrace.watch(p_topic text, p_rows jsonb)
-as $$
-insert into millrace.watches as w (pipeline_id, entity_id, topic, until)
-select distinct p.id, k.value, p_topic, v_now + interval '1 minute'
-from jsonb_each(p_rows) r
-join millrace.pipelines p on p.name = r.key
-cross join jsonb_each_text(r.value) k
--- Each change counts the leases, and sends a message for each lease on its row.
-where (select count(*) from millrace.watches) < 5000
-order by 1, 2
-on conflict on constraint watches_pkey do update
-set until = excluded.until
-where w.until < v_now + interval '40 seconds';
-delete from millrace.watches w
-where w.ctid = any (array(
-  select o.ctid
-  from millrace.watches o
-  where o.topic = p_topic
-  order by o.until desc
-  offset 500));
-$$;

@@ -1,20 +1,5 @@
 -- Progress: a row's newest run, for every role that may select the row
 
--- Returns the median seconds from ready to done of each stage in the last day.
-create function millrace.stage_seconds(p_pipeline_id int) returns json
-stable
-as $$
-return (
-  select json_object_agg(s.id, (
-    select millrace.bucket_quantile(millrace.add_buckets(array_agg(f.runs)), 0.5)
-      + coalesce(millrace.bucket_quantile(millrace.add_buckets(array_agg(f.waits)), 0.5), 0)
-    from millrace.sums f
-    where f.unit = 'hour' and f.pipeline_id = p_pipeline_id and f.stage_id = s.id
-      and f.at > v_now - interval '1 day' and f.outcome = 'completed') / 1000)
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline_id);
-$$;
-
 -- Adds up what a live run has left by its stages' medians, along the longest way. Null where one of
 -- them has no median.
 create function millrace.expected_end(p_run millrace.runs, p_seconds json) returns timestamptz
@@ -160,7 +145,25 @@ declare
 if p_client is not null and to_regclass('realtime.messages') is not null then
   v_topic := concat('millrace:',
     nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
-  perform millrace.watch(v_topic, p_seen);
+  -- Watches the rows for a minute, the last 500 that the client has named.
+  insert into millrace.watches as w (pipeline_id, entity_id, topic, until)
+  select distinct p.id, k.value, v_topic, v_now + interval '1 minute'
+  from jsonb_each(p_seen) r
+  join millrace.pipelines p on p.name = r.key
+  cross join jsonb_each_text(r.value) k
+  -- Each change counts the leases, and sends a message for each lease on its row.
+  where (select count(*) from millrace.watches) < 5000
+  order by 1, 2
+  on conflict on constraint watches_pkey do update
+  set until = excluded.until
+  where w.until < v_now + interval '40 seconds';
+  delete from millrace.watches w
+  where w.ctid = any (array(
+    select o.ctid
+    from millrace.watches o
+    where o.topic = v_topic
+    order by o.until desc
+    offset 500));
 end if;
 -- In statements after the lease, so that they see a transition that has not seen it.
 for v_pipeline in
@@ -168,8 +171,16 @@ for v_pipeline in
 loop
   v_rows := v_rows || array(
     select json_build_object('pipeline', v_pipeline.name, 'key', k.key, 'version', v.version,
-      'progress', g.progress, 'expected_end', millrace.expected_end(
-        n.run, (select millrace.stage_seconds(v_pipeline.id))))
+      'progress', g.progress, 'expected_end', millrace.expected_end(n.run, (
+        -- The median seconds from ready to done of each stage in the last day.
+        select json_object_agg(s.id, (
+          select millrace.bucket_quantile(millrace.add_buckets(array_agg(f.runs)), 0.5)
+            + coalesce(millrace.bucket_quantile(millrace.add_buckets(array_agg(f.waits)), 0.5), 0)
+          from millrace.sums f
+          where f.unit = 'hour' and f.pipeline_id = v_pipeline.id and f.stage_id = s.id
+            and f.at > v_now - interval '1 day' and f.outcome = 'completed') / 1000)
+        from millrace.stages s
+        where s.pipeline_id = v_pipeline.id)))
     from jsonb_each_text(p_rows -> v_pipeline.name) k(key, version)
     left join lateral (
       select millrace.newest_run(v_pipeline, s.id) as run
