@@ -186,9 +186,10 @@ from (
       and pg_relation_size(c.oid) > 0) s
   cross join (
     select coalesce(sum(m.n), 0) as attempts,
-      coalesce(sum(m.n * t.days), 0) as kept
-    from millrace.retention t
-    join millrace.pipelines p on p.name = t.pipeline
+      -- The setting is read for each sum, not each pipeline: the Vault may be unable to decrypt.
+      coalesce(sum(m.n * coalesce(p.retention_days, millrace.setting('retention_days')::int)), 0)
+        as kept
+    from millrace.pipelines p
     join millrace.stages s on s.pipeline_id = p.id
     join millrace.sums m on m.unit = 'hour' and (m.pipeline_id, m.stage_id) = (p.id, s.id)
       and m.at > (select millrace.now()) - interval '1 day'
