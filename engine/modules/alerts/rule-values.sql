@@ -24,11 +24,13 @@ from (
 $$;
 
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
--- spending; it names the code that is most frequent in the last tenth of the span, or before if
--- nothing failed there. Of a pipeline as a whole it reads the runs, but what all stages spent and
--- why they failed. A share is above its bound only while the last tenth is, too, and while
--- something has ended in the last half: what is mended raises no alert and ends one. Failures for
--- good count while one of these runs is dead still: neither retried nor begun anew.
+-- spending. Of a pipeline as a whole it reads the runs, but the spending and the error codes of all
+-- stages. The newest tries are those of the last tenth of the span, and before it as many as make a
+-- fifth of p_rule.least. A share is above its bound only while that of the newest tries is, too, and
+-- while a try has ended in the last half: a mended fault raises no alert, ends one, and does not
+-- bring it back when the traffic ends. Failures for good count while one of these runs is dead
+-- still: neither retried nor begun anew.
+-- detail: the most frequent code of the newest tries, or of all if none of the newest failed.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
@@ -42,30 +44,35 @@ declare
 select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, max(f.last_at) as last_at,
   sum(f.cost_usd) as cost_usd,
   (array_agg(f.codes order by f.is_new desc) filter (where f.codes is not null))[1] as codes,
-  max(f.failed / f.n) filter (where f.is_new and f.n * 5 >= p_rule.least) as new_share
+  max(f.failed / f.n) filter (where f.is_new) as new_share
 into v_sum
 from (
-  select m.at >= date_trunc('minute', p_now - greatest(p_rule.span / 10, interval '1 minute'),
-      'UTC') as is_new,
-    sum(m.n * k.is_own) filter (
-      where m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
-    coalesce(sum(m.n * k.is_own) filter (where m.outcome in ('failed', 'retried')), 0) as failed,
-    sum(m.n * k.is_own) filter (where m.outcome = 'failed') as dead,
-    max(m.at) filter (where m.n * k.is_own > 0) as last_at,
-    sum(m.cost_usd) as cost_usd,
-    millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
+  select t.is_new, sum(t.ended) as n,
+    coalesce(sum(t.ended) filter (where t.outcome in ('failed', 'retried')), 0) as failed,
+    sum(t.ended) filter (where t.outcome = 'failed') as dead,
+    max(t.at) filter (where t.ended > 0) as last_at, sum(t.cost_usd) as cost_usd,
+    millrace.add_codes(array_agg(t.codes) filter (where p_rule.kind <> 'spend')) as codes
   from (
-    select p_stage_id
-    union
-    select o.id
-    from millrace.stages o
-    where p_stage_id = 0
-      and o.pipeline_id = p_pipeline_id) s(id)
-  -- Attempts that have just ended count.
-  cross join millrace.figure_rows(p_pipeline_id, s.id,
-    date_trunc('minute', p_now - p_rule.span, 'UTC'),
-    v_now + interval '1 microsecond', true) m
-  cross join lateral (select (m.stage_id = p_stage_id)::int as is_own) k
+    select m.at, m.outcome, m.cost_usd, m.codes, e.ended, coalesce(m.at >= date_trunc('minute',
+        p_now - greatest(p_rule.span / 10, interval '1 minute'), 'UTC')
+      or coalesce(sum(e.ended) over (
+        order by m.at desc
+        groups between unbounded preceding and 1 preceding), 0) * 5 < p_rule.least, false) as is_new
+    from (
+      select p_stage_id
+      union
+      select o.id
+      from millrace.stages o
+      where p_stage_id = 0
+        and o.pipeline_id = p_pipeline_id) s(id)
+    -- Attempts that have just ended count.
+    cross join millrace.figure_rows(p_pipeline_id, s.id,
+      date_trunc('minute', p_now - p_rule.span, 'UTC'),
+      v_now + interval '1 microsecond', true) m
+    left join lateral (
+      select m.n as ended
+      where m.stage_id = p_stage_id
+        and m.outcome in ('completed', 'ended', 'failed', 'retried')) e on true) t
   group by 1) f;
 value := case
   when p_rule.kind = 'dead' then (
@@ -78,8 +85,8 @@ value := case
       and millrace.is_latest_run(r.id)
     limit 1)
   when p_rule.kind = 'spend' then v_sum.cost_usd
-  when v_sum.n >= p_rule.least and coalesce(v_sum.new_share,
-      (v_sum.last_at >= p_now - p_rule.span / 2)::int) > p_rule.above
+  when v_sum.n >= p_rule.least and v_sum.new_share > p_rule.above
+      and v_sum.last_at >= p_now - p_rule.span / 2
     then v_sum.failed / nullif(v_sum.n, 0)
 end;
 detail := (
