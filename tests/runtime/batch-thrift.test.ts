@@ -212,6 +212,21 @@ test('a second batch is not begun while the first may still be on its way', asyn
   expectOne(site);
 });
 
+test('each call to begin a batch is awaited for two minutes, not the first alone', async ({ engine }) => {
+  const site = await new BatchSite(engine).start();
+  await engine.queued('judge', ROWS);
+  await site.round(site.stages.slice(0, 1));
+  const id = await engine.value('select id from public.model_batches');
+  const close = () => site.rpc('model_batch_close', { p_job: { id } }, AbortSignal.timeout(5_000));
+  expect(await close()).toMatchObject({ data: { was_begun: false } });
+  await engine.advance('121 seconds');
+  expect(await close()).toMatchObject({ data: { was_begun: true, is_fresh: false } });
+  await engine.advance('61 seconds');
+  expect(await close()).toMatchObject({ data: { was_begun: true, is_fresh: true } });
+  await engine.advance('60 seconds');
+  expect(await close()).toMatchObject({ data: { was_begun: true, is_fresh: false } });
+});
+
 test('a row that is tried again while answers are handed over waits, and fails for no lack of them', async ({
   engine,
 }) => {

@@ -19,6 +19,8 @@ create table public.model_batches (
   closed_at timestamptz,
   round int not null default 1,
   begun_at timestamptz,
+  -- When a call last went out to begin it; begun_at is the first.
+  tried_at timestamptz,
   sent int,
   job_id text,
   status text not null default 'open',
@@ -238,7 +240,10 @@ begin
   where b.id = (p_job ->> 'id')::bigint
   for update;
   v_was_begun := v_batch.begun_at is not null;
-  v_is_fresh := v_batch.begun_at > millrace.now() - interval '2 minutes';
+  v_is_fresh := v_batch.tried_at > millrace.now() - interval '2 minutes';
+  if v_is_fresh is not true then
+    update public.model_batches b set tried_at = millrace.now() where b.id = v_batch.id;
+  end if;
   if not v_was_begun then
     perform from public.model_batch_lines l
     where l.batch_id = v_batch.id and l.handed_at is null and l.answer is null
