@@ -52,6 +52,19 @@ export async function findBoughtTwice(campaign: Campaign): Promise<void> {
   campaign.count('answers bought directly', directly.answers);
   campaign.count('answers bought directly again after a kill', directly.again);
   await compareCost(campaign, sold.batches);
+  if (troubles.some((trouble) => trouble.startsWith('bought in'))) await tellBatches(campaign);
+}
+
+/** Tells when each batch was begun at the provider, and by which attempts. */
+async function tellBatches({ chaos, troubles }: Campaign): Promise<void> {
+  const begun = await chaos.asAdmin(
+    `select b.id, b.key, b.round, b.status, b.job_id, b.sent, b.begun_at, b.ends_at, jsonb_agg(jsonb_build_array(a.id, a.state, a.started_at, a.finished_at,
+       a.error ->> 'code') order by a.id) as attempts
+     from public.model_batches b join millrace.runs r on r.entity_id = b.id::text join millrace.attempts a on a.run_id = r.id
+     join millrace.stages s on s.id = a.stage_id where s.function_name = 'model-batches-begin' group by b.id order by b.id`,
+  );
+  const told = [...chaos.parts.provider.begun(), ...begun].map((one) => JSON.stringify(one));
+  troubles.unshift(['batches at the provider, and of the project:', ...told].join('\n    '));
 }
 
 /** The questions cost what the provider was paid for its batches: half the direct price of each answer. */

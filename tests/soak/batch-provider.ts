@@ -153,6 +153,14 @@ export class BatchProvider {
     return found;
   }
 
+  /** Each batch that was begun, with its time by the engine's clock. */
+  begun(): object[] {
+    return this.#site.jobs.batches.map(({ id, metadata, lines, createdAt, polls, isCancelled }) => {
+      const { millrace, round } = metadata;
+      return { id, millrace, round, lines: lines.length, at: new Date(createdAt).toISOString(), polls, isCancelled };
+    });
+  }
+
   #count(what: string): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }

@@ -31,6 +31,9 @@ export interface Tenant extends Caller {
 // A function's life is one of the faults; without it processes serve many campaigns.
 const limits: StackOptions['limits'] = { wallClockMs: 3_600_000, cpuSoftMs: 300_000, cpuHardMs: 600_000 };
 
+/** How long the function that begins a batch may be at it. */
+const handlerMs = 55_000;
+
 interface Parts {
   services: ChaosServices;
   dataApi: DataApi;
@@ -48,6 +51,8 @@ export class ChaosStack extends ProjectStack {
   #parts: Parts | undefined;
   #removeFolder = () => {};
   #admin: pg.Pool | undefined;
+  /** Attempts that began a batch in a function that was killed. */
+  readonly #killed = new Set<string>();
   /** How far the engine's clock was ahead when it was last read. */
   #aheadMs = 0;
 
@@ -168,22 +173,28 @@ export class ChaosStack extends ProjectStack {
   }
 
   /**
-   * Moves the clock on once no batch is being begun, since a call that is cut off is known by time alone. A killed function's
-   * attempt stays started, so the wait has a bound.
+   * Moves the clock on once no function is beginning a batch: a lost call is told from one under way by time alone, and a function's
+   * own time does not move on. The wait has a bound, since nobody works on an attempt whose claim was lost.
    */
   override async advance(interval: string): Promise<void> {
-    const patient = Date.now() + 5_000;
-    while (Date.now() < patient && (await this.#beginsBatch())) await pause(50);
+    const patient = Date.now() + handlerMs;
+    while (Date.now() < patient && (await this.#beginning()).some((id) => !this.#killed.has(id))) await pause(50);
     await super.advance(interval);
   }
 
-  async #beginsBatch(): Promise<boolean> {
-    if (this.stack.functions.pids('model-batches-begin').length === 0) return false;
-    const started = await this.asAdmin(
-      `select from millrace.attempts a join millrace.stages s on s.id = a.stage_id
+  /** Kills a function, and knows from then on that nobody works on what it had started. */
+  async killFunction(name: string): Promise<void> {
+    await this.stack.functions.kill(name);
+    for (const id of name === 'model-batches-begin' ? await this.#beginning() : []) this.#killed.add(id);
+  }
+
+  /** The attempts that begin a batch at this moment. */
+  async #beginning(): Promise<string[]> {
+    const started = await this.asAdmin<{ id: string }>(
+      `select a.id from millrace.attempts a join millrace.stages s on s.id = a.stage_id
        where s.function_name = 'model-batches-begin' and a.state = 'started'`,
     );
-    return started.length > 0;
+    return started.map(({ id }) => id);
   }
 
   /** The engine's time; while the database is away, as far ahead as it was. */

@@ -58,7 +58,7 @@ async function functionsAtWork({ chaos }: Campaign): Promise<string[]> {
 
 async function killFunction(campaign: Campaign, choices: Choices): Promise<undefined> {
   const name = choices.oneOf([...(await functionsAtWork(campaign)), 'millrace']);
-  if (name) await campaign.chaos.stack.functions.kill(name);
+  if (name) await campaign.chaos.killFunction(name);
 }
 
 /** A function is stopped, its leases expire, others take over what it held, and then it goes on as if nothing had been. */
@@ -220,7 +220,7 @@ async function forgeCallback(campaign: Campaign, choices: Choices): Promise<unde
 async function killAtProvider({ chaos }: Campaign, choices: Choices): Promise<undefined> {
   const action = choices.oneOf(['upload', 'begin', 'begin', 'results'] as const) ?? 'begin';
   const name = action === 'results' ? 'model-batches-distribute' : 'model-batches-begin';
-  chaos.parts.provider.trap = { action, spring: () => chaos.stack.functions.kill(name) };
+  chaos.parts.provider.trap = { action, spring: () => chaos.killFunction(name) };
 }
 
 /** A function with work in hand or before it hears its doorbell three times more. */
