@@ -239,6 +239,8 @@ export interface DefinedPipeline {
   outputs_days: number | null;
   /** The column by which the sweep starts its runs. */
   due_column?: string | null;
+  /** When the next row becomes due, and how many do within an hour, counted to 1,001. */
+  due?: { next: string | null; soon: number } | null;
 }
 
 /** A job of pg_cron, with its newest run that is over. */

@@ -2,7 +2,7 @@
 
 import type { Settings as Answer, Channel, DefinedPipeline, Finding, Job, Operator } from '../../operators/answers.ts';
 import { nextRun } from '../../operators/next-run.ts';
-import { many } from '../../operators/numbers.ts';
+import { count, many } from '../../operators/numbers.ts';
 import { meanings } from '../../operators/settings.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
@@ -12,6 +12,7 @@ import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import { ActionButton } from './actions.tsx';
 import { read } from './api.ts';
+import { PipelineLink } from './links.tsx';
 import { State } from './states.tsx';
 import { Versions } from './versions.tsx';
 
@@ -27,6 +28,7 @@ function All() {
         <>
           {findings && <Findings findings={findings} />}
           {jobs && <Jobs jobs={jobs} />}
+          <DueRows pipelines={pipelines.filter(({ due_column }) => due_column)} />
           <h3>Operators</h3>
           <Operators operators={operators} />
           <h3>Channels of alerts</h3>
@@ -89,6 +91,31 @@ function Jobs({ jobs }: { jobs: Job[] }) {
           { name: 'Schedule', cell: ({ schedule }) => schedule },
           { name: 'Last run', cell: (job) => <LastRun of={job} /> },
           { name: 'Next run', cell: next },
+        ]}
+      />
+    </>
+  );
+}
+
+/** The pipelines whose rows become due by a column: when the next one does, and how many within an hour. */
+function DueRows({ pipelines }: { pipelines: DefinedPipeline[] }) {
+  if (pipelines.length === 0) return null;
+  return (
+    <>
+      <h3>Due rows</h3>
+      <Table
+        label="Due rows"
+        rows={pipelines}
+        keyOf={({ pipeline }) => pipeline}
+        columns={[
+          { name: 'Pipeline', cell: (p) => <PipelineLink of={p.pipeline} /> },
+          { name: 'Column', cell: (p) => <Words text={p.due_column} most={80} /> },
+          { name: 'Next row', cell: ({ due }) => (due?.next ? <Moment at={due.next} /> : 'none to come') },
+          {
+            name: 'Within an hour',
+            isNumber: true,
+            cell: ({ due }) => (due ? `${count(Math.min(due.soon, 1000))}${due.soon > 1000 ? '+' : ''}` : '–'),
+          },
         ]}
       />
     </>

@@ -793,6 +793,16 @@ test('a release is listed with its function and marked on the charts, and costs 
   const jobs = page.getByRole('region', { name: 'Schedules' });
   await jobs.getByRole('row', { name: /millrace-prune 17 3 \* \* \* none yet .*0?3:17/ }).waitFor();
   await jobs.getByRole('row', { name: /millrace-sweep 10 seconds succeeded/ }).waitFor();
+  const due = page.getByRole('region', { name: 'Due rows' });
+  await due.getByRole('row', { name: 'memos embed_at none to come 0', exact: true }).waitFor();
+  await changeAnswer(page, 'settings', (answer) => ({
+    ...answer,
+    pipelines: (answer.pipelines as { pipeline: string }[]).map((of) =>
+      of.pipeline === 'memos' ? { ...of, due: { next: '2026-11-20T08:15:00Z', soon: 1001 } } : of,
+    ),
+  }));
+  await page.reload();
+  await due.getByRole('row', { name: /^memos embed_at .*0?8:15.* 1,000\+$/ }).waitFor();
   await page.goto(`${operate.pageUrl}#/costs?pipeline=orders`);
   const table = (name: string) => page.getByRole('region', { name });
   await table('By stage')

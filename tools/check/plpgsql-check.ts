@@ -48,6 +48,7 @@ const sanitized: Record<string, string> = {
   attach: 'Both statements are of names in the catalog: %I, regclass and regprocedure.',
   begin: identifiers,
   do_to_runs: ofTheTable,
+  due_json: identifiers,
   find_among:
     'find_runs() and the lists build the parts: texts by quote_literal(), ids as numbers, a cursor in the form of check_request().',
   in_halves: 'Each caller gives a statement of its own, with ids by %s and the keys by USING.',

@@ -98,6 +98,19 @@ using millrace.lock_entities(p_pipeline.id, p_keys, false), v_now, p_pipeline.id
 return v_due;
 $$;
 
+-- Reads when the next row of a pipeline becomes due, and how many do within an hour (soon), up to
+-- 1001; null where its table or column is gone.
+create function millrace.due_json(p_pipeline millrace.pipelines, out due jsonb)
+as $$
+execute format('select json_build_object(''next'', min(at), ''soon'', count(*) filter ('
+  'where at <= $1 + interval ''1h'')) from (select %1$I as at from %2$s where %1$I > $1'
+  ' order by 1 limit 1001) d', p_pipeline.due_column, p_pipeline.entity_table)
+into due
+using v_now;
+exception when undefined_column or undefined_table then
+  null;
+$$;
+
 -- Looks for columns by which runs are due that have no index.
 create view millrace.due_findings (what, ok, detail) as
 select format('due rows of pipeline %s are found by an index', p.name), i.found,

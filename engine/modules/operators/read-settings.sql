@@ -58,7 +58,9 @@ return jsonb_build_object(
   'pipelines', array(
     select jsonb_build_object(
       'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
-      'due_column', p.due_column, 'version', v.number, 'since', v.created_at,
+      'due_column', p.due_column,
+      'due', case when p.due_column > '' then millrace.due_json(p) end,
+      'version', v.number, 'since', v.created_at,
       'retention_days', t.days, 'outputs_days', p.outputs_days)
     from millrace.pipelines p
     join millrace.retention t on t.pipeline = p.name

@@ -295,3 +295,30 @@ test.for([
   expect(refusal.code).toBe('MR001');
   expect(refusal.message).toMatch(message);
 });
+
+test('operators read when the next row is due and how many are within an hour, in as many rows beside many', async ({
+  engine,
+}) => {
+  await define(engine);
+  const due = () =>
+    engine.value(`select p -> 'due' from jsonb_array_elements(public.millrace_settings('{}') -> 'pipelines') p
+      where p ->> 'pipeline' = 'flow'`);
+  const moment = (after: string) => engine.value(`select to_jsonb(millrace.now() + $1::interval) #>> '{}'`, [after]);
+  expect(await due()).toEqual({ next: null, soon: 0 });
+  await insert(engine, -60);
+  await insert(engine, 7200);
+  expect(await due()).toEqual({ next: await moment('2 hours'), soon: 0 });
+  await insert(engine, 600, 3);
+  expect(await due()).toEqual({ next: await moment('10 minutes'), soon: 3 });
+  const read = `select millrace.due_json(p) from millrace.pipelines p where p.name = 'flow'`;
+  const rows = async (more: number) => {
+    await insert(engine, 1200, more);
+    await engine.sql.query('analyze public.items');
+    return await planRows(engine.database.superUrl, read);
+  };
+  const few = await rows(2000);
+  expect(await rows(20_000)).toBeLessThan(few * 1.5);
+  expect(await due()).toMatchObject({ soon: 1001 });
+  await engine.sql.query('alter table public.items rename check_at to gone');
+  expect(await due()).toBeNull();
+});
