@@ -1,4 +1,5 @@
 // No read that a person or a page makes walks the history.
+import fs from 'node:fs';
 import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { sequentialScans } from '../../support/engine/plan-scans.ts';
@@ -84,6 +85,12 @@ const reads = {
   'a count of runs by a text': `select public.millrace_runs('{"text": "item", "count": true}')`,
   'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
   'runs under way': `select public.millrace_runs('{"status": "running"}')`,
+  // The query of docs/model-stages.md.
+  'rows by the prompt that made them': String(
+    /^select m ->> 'model'[^;]*;/m.exec(fs.readFileSync('docs/model-stages.md', 'utf8')),
+  )
+    .replace('opinions', 'flow')
+    .replace('summarize', 'first'),
   'a preview of failed runs': `select public.millrace_act(
     '{"verb": "preview", "do": {"verb": "retry"}, "filter": {"pipeline": "flow", "error_code": "code_1"}}')`,
   'a slice of failed runs': `with b as (update millrace.bulks set state = 'running' returning id)
@@ -138,6 +145,7 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
     'a count of runs',
     'a count of runs by a text',
     'what a run has been through',
+    'rows by the prompt that made them',
     'sweep',
   ] as const;
   const cost = async () => {
