@@ -5,13 +5,13 @@
 create function millrace.made_by(p_attempt millrace.attempts) returns jsonb
 stable
 as $$
-with recursive origin as (
-  select p_attempt as a, 0 as hops
+with recursive way as (
+  select p_attempt as a, 0 as n
   union all
-  select f, o.hops + 1
-  from origin o
+  select f, o.n + 1
+  from way o
   join millrace.attempts f on f.id = (o.a).parent_id
-  where o.hops < 50 and (o.a).number = 1
+  where o.n < 50 and (o.a).number = 1
 )
 select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'copy_of',
   case a.number when 1 then a.parent_id end, 'service', a.service, 'model', a.usage -> 'model',
@@ -20,8 +20,7 @@ select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'c
   'release', (
     select r.release
     from jsonb_to_recordset(s.seen -> 'releases') r(release text, at timestamptz)
-    where r.at <= a.started_at
-    limit 1)))
-from (select (o.a).* from origin o order by o.hops desc limit 1) a
+    where r.at <= a.started_at limit 1)))
+from (select (o.a).* from way o order by o.n desc limit 1) a
 join millrace.stages s on s.id = a.stage_id
 $$;

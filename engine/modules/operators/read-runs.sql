@@ -111,8 +111,7 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
   'stages', (
     select json_agg(jsonb_build_object(
       'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id), 'made_by', (
-        select millrace.made_by(a)
-        from millrace.newest_attempt(v_run.id, s.id) a
+        select millrace.made_by(a) from millrace.newest_attempt(v_run.id, s.id) a
         where a.state = 'completed'),
       'needs', array(
         select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
