@@ -99,8 +99,13 @@ describe('a server that does not take it', () => {
       { code: 'request_rejected', permanent: true, detail: expect.stringContaining('Field required') },
     ],
     [
-      { status: 429, headers: { 'retry-after': '7' } },
-      { code: 'rate_limited', permanent: false, retryAfterMs: 7000 },
+      { status: 429, headers: { 'retry-after': '7' }, json: { detail: 'six a minute' } },
+      {
+        code: 'rate_limited',
+        permanent: false,
+        retryAfterMs: 7000,
+        detail: expect.stringContaining('six a minute'),
+      },
     ],
     [{ status: 503 }, { code: 'server_error', permanent: false }],
   ])('answers %j', async (reply, error) => {

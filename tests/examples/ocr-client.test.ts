@@ -49,8 +49,8 @@ describe('a page is submitted', () => {
     [{ status: 404 }, { code: 'misconfigured', permanent: false, message: expect.stringContaining('OCR_URL') }],
     [{ status: 409 }, { code: 'idempotency_key_reused', permanent: true }],
     [
-      { status: 429, headers: { 'retry-after': '30' } },
-      { code: 'rate_limited', permanent: false, retryAfterMs: 30_000 },
+      { status: 429, headers: { 'retry-after': '30' }, json: { error: { code: 'busy', message: 'six a minute' } } },
+      { code: 'rate_limited', permanent: false, retryAfterMs: 30_000, detail: 'six a minute' },
     ],
     [{ status: 503 }, { code: 'server_error', permanent: false }],
     [

@@ -315,6 +315,9 @@ describe('an error is sorted alike, whichever API says it', () => {
     const server = await serve(api, () => ({ status, headers: { 'retry-after': '3' }, json }));
     const failure = await failureOf(askModel(question, makeContext(server.env).context));
     expect(failure).toMatchObject({ code, permanent });
+    const limits = ['rate_limited', 'overloaded', 'server_error'].includes(code);
+    const { message } = (json as { error?: { message: string } }).error ?? {};
+    if (limits) expect(failure.detail, 'for operators, in its own words').toContain(message);
     if (status === 429 && code === 'rate_limited') expect(failure.retry_after_ms).toBe(3_000);
     if (status === 529) expect(failure.retry_after_ms).toBe(3_000);
     expect(server.received).toHaveLength(1);

@@ -36,6 +36,9 @@ test('a kind that only another release knows is named, and has a playbook all th
   );
   expect(playbookOf({ kind: 'tomorrow', playbook: null })).toBe('docs/playbooks/engine.md');
   expect(playbookOf({ kind: 'dead', playbook: 'our/page.md' })).toBe('our/page.md');
+  const refused = { kind: 'error_share', detail: 'misconfigured', detail_now: 'rate_limited' };
+  expect(playbookOf(refused), 'a service asks for less').toBe('docs/playbooks/throttle.md');
+  expect(playbookOf({ kind: 'dead', detail: 'boom' })).toBe('docs/playbooks/permanent-failures.md');
   expect(playbookOf({ kind: 'dead' }, 'https://wiki.test/p/')).toBe('https://wiki.test/p/permanent-failures.md');
 });
 

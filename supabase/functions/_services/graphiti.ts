@@ -90,7 +90,7 @@ export async function postEpisode(episode: Episode, context: GraphitiContext): P
   const reason = excerpt(await answer.text().catch(() => ''), longestReason);
   if (answer.ok) return true;
   if (answer.status === 401 || answer.status === 403) {
-    throw new MisconfiguredError(`Graphiti refused GRAPHITI_AUTH_TOKEN (${answer.status}): correct it.`);
+    throw new MisconfiguredError(`Graphiti refused GRAPHITI_AUTH_TOKEN (${answer.status}): correct it.`, reason);
   }
   if (answer.status === 404 || answer.status === 405) {
     throw new MisconfiguredError('GRAPHITI_URL has no POST /messages: set the base URL of a Graphiti server.');
@@ -98,5 +98,5 @@ export async function postEpisode(episode: Episode, context: GraphitiContext): P
   if (answer.status === 422) {
     throw new PermanentError('request_rejected', 'Graphiti answered 422', undefined, reason);
   }
-  throw errorFromStatus(answer.status, answer.headers, 'Graphiti');
+  throw errorFromStatus(answer.status, answer.headers, 'Graphiti', reason);
 }

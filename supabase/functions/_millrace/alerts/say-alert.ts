@@ -138,10 +138,14 @@ const pages: Record<string, string> = {
   spend: 'budget',
 };
 
-/** The page that says what to do: the address that a rule names, or the page of its kind in the folder `playbooks`. */
+/** Codes of services that ask for less at once. */
+const asksForLess = ['rate_limited', 'overloaded'];
+
+/** The page that says what to do: the address that a rule names, or the page of its code or kind in the folder `playbooks`. */
 export function playbookOf(
-  { kind, playbook }: Pick<AlertFacts, 'kind'> & { playbook?: string | null | undefined },
+  { kind, detail, detail_now, playbook }: AlertFacts & { playbook?: string | null | undefined },
   playbooks = 'docs/playbooks',
 ): string {
-  return playbook ?? `${playbooks.replace(/\/+$/, '')}/${pages[kind ?? ''] ?? 'engine'}.md`;
+  const page = asksForLess.includes(detail_now ?? detail ?? '') ? 'throttle' : (pages[kind ?? ''] ?? 'engine');
+  return playbook ?? `${playbooks.replace(/\/+$/, '')}/${page}.md`;
 }

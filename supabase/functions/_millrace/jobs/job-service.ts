@@ -215,7 +215,7 @@ async function rejection(label: string, answer: Response): Promise<Error> {
     .safeParse(await readJson(answer));
   const isOurs = answer.status === 400 || answer.status === 422;
   if (isOurs && body.success) return new PermanentError(body.data.error.code, body.data.error.message);
-  return errorFromStatus(answer.status, answer.headers, `The ${label}`);
+  return errorFromStatus(answer.status, answer.headers, `The ${label}`, body.data?.error.message);
 }
 
 async function readJson(answer: Response): Promise<unknown> {

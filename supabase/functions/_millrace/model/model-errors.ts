@@ -134,9 +134,9 @@ export function apiError(fault: ApiFault, prefix: string): StageError {
   if (status === 409) return new RetriableError('conflict', 'The model answered 409', retryAfterMs(headers), message);
   if (status === 529 || type === 'overloaded_error') {
     const said = `The model answered ${status}: its provider is overloaded.`;
-    return new RetriableError('overloaded', said, retryAfterMs(headers));
+    return new RetriableError('overloaded', said, retryAfterMs(headers), message);
   }
-  if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model');
+  if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model', message);
   const isTooLong = status === 413 || saysTooLong.test(message);
   return rejected(isTooLong ? 'context_length_exceeded' : code, message, prefix) ?? byParameter(fault, prefix);
 }
