@@ -47,7 +47,7 @@ function rateLines(samples: Sample[], pipelines: string[]): string[] {
     .filter(({ rate }) => rate > 0)
     .sort((a, b) => b.rate - a.rate)
     .map(({ name, rate }) => `${words(name)} ${count(Math.round(rate))}`);
-  return [line(`Completed a minute: ${told.join(', ') || 'nothing'}`)];
+  return [line(`Attempts completed a minute: ${told.join(', ') || 'nothing'}`)];
 }
 
 function sampleOf({ stages }: Overview, at: number): Sample {
