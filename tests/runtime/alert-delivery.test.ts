@@ -287,7 +287,7 @@ describe('an alert that can be acted on', () => {
     const wanted = [
       project,
       '40 % of what ended at intel of leads in the last 10 minutes failed',
-      'now 62 %, rate_limited',
+      'now 62 %, most often as rate_limited',
       'https://docs.example.com/v1/playbooks/reprocess.md',
       `${page_url}#/pipeline/leads?stage=intel`,
       `${page_url}#/alerts?silence=7&minutes=60`,

@@ -44,7 +44,10 @@ test('a kind that only another release knows is named, and has a playbook all th
 
 test.for([
   [{ kind: 'backlog', value: 1200, value_now: 2400 }, 'now 2,400'],
-  [{ kind: 'dead', value: 11, value_now: 11, detail: 'boom', detail_now: 'rate_limited' }, 'now rate_limited'],
+  [
+    { kind: 'dead', value: 11, value_now: 11, detail: 'boom', detail_now: 'rate_limited' },
+    'now most often as rate_limited',
+  ],
   [{ kind: 'error_share', value: 0.4, value_now: 0.62, detail: 'boom', detail_now: 'boom' }, 'now 62 %'],
   [{ kind: 'refused', value: 660, value_now: 1260, detail: 'a', detail_now: 'b' }, 'now 21 minutes'],
   [{ kind: 'unattended', value: 47, value_now: 130, detail: 'a', detail_now: 'a' }, 'now 2 minutes 10 seconds'],
@@ -77,7 +80,7 @@ test('an open alert says its value when raised and the one now, which a resolved
   };
   const raised = '18 runs of only of flow failed in the last hour, most often as boom, above 10';
   expect(describeAlert({ ...facts, value_now: 120, detail_now: 'rate_limited' })).toBe(
-    `${raised}, now 120, rate_limited`,
+    `${raised}, now 120, most often as rate_limited`,
   );
   expect(describeAlert({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
   expect(describeAlert({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);

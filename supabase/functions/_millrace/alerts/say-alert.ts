@@ -87,7 +87,10 @@ export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: 
   const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
   // The longest late run, and the times of a pause, are no news.
   const isNew = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
-  const parts = [count, isNew ? detail_now : undefined].filter((part) => part !== undefined);
+  const isCode = kind === 'error_share' || kind === 'dead';
+  const parts = [count, isNew ? `${isCode ? 'most often as ' : ''}${detail_now}` : undefined].filter(
+    (part) => part !== undefined,
+  );
   return parts.length > 0 ? `now ${parts.join(', ')}` : undefined;
 }
 
