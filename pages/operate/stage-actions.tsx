@@ -47,8 +47,8 @@ export function StageActions({
         <h3>All stages</h3>
         <Buttons label="The pipeline" actions={switches} of={pipeline} />
         <p class="hint">
-          Choose a stage in the graph to throttle or bypass it, and to retry, skip, fail or reset the runs that stand
-          there.
+          Choose a stage in the graph to throttle or bypass it, and to retry, hurry, skip, fail or reset the runs that
+          stand there.
         </p>
       </>
     );
@@ -234,6 +234,12 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
       what: `${here} Those that failed are tried again, with tries as at the beginning. ${first}`,
       request: preview('retry', 'failed'),
       refused: failed === 0 ? 'No run failed here.' : undefined,
+    },
+    {
+      label: 'Hurry',
+      what: `In backoff here: ${countOf(stageHealth, 'in_backoff')}. Their next tries are due at once, and so are those of the same runs at other stages. ${first}`,
+      request: preview('hurry', 'running'),
+      refused: in_backoff === 0 ? 'No retry waits for its time here.' : undefined,
     },
     {
       label: 'Skip',
