@@ -18,17 +18,20 @@ import { State } from './states.tsx';
 /** Of so many pipelines the errors of the range are asked for. */
 const mostAsked = 40;
 
-/** The errors of each pipeline's stages by code, in a range. */
-async function askCodes(pipelines: string[], range: Range): Promise<Record<string, Series['stages']>> {
+/** The figures of each pipeline's stages in a range: errors by code, and what completed by the minute or the hour. */
+async function askFigures(rows: Row[], range: Range): Promise<Record<string, Series['stages']>> {
   const { now } = stretchesOf({ ...range, stepSeconds: Math.max(range.stepSeconds, 3600) }, databaseNow());
-  const asked = pipelines.slice(0, mostAsked).map(async (pipeline) => {
-    const { stages } = await read<Series>('series', { pipeline, ...now });
+  const asked = pipelinesOf(rows).map(async (pipeline) => {
+    const trends = rows.filter((row) => row.pipeline === pipeline).map(({ stage }) => stage);
+    const { stages } = await read<Series>('series', { pipeline, ...now, trends });
     return [pipeline, stages] as const;
   });
   return Object.fromEntries(await Promise.all(asked));
 }
 
 type Row = StageHealth & { answer?: LastAnswer | undefined };
+
+const pipelinesOf = (rows: Row[]) => [...new Set(rows.map(({ pipeline }) => pipeline))].slice(0, mostAsked);
 
 /** The stages that have a function, each with its last answer: those that fail or that nobody takes up before the others. */
 function rowsOf({ stages, answers }: Overview): Row[] {
@@ -56,10 +59,14 @@ export function Functions() {
 
 function FunctionsTable({ of: stages }: { of: Row[] }) {
   const range = chosenRange();
-  const pipelines = [...new Set(stages.map(({ pipeline }) => pipeline))];
-  const asked = usePoll(`codes ${range.name} ${pipelines}`, () => askCodes(pipelines, range), 60_000).value.answer;
-  const ended = (code: string) => (stage: Row) =>
-    asked && (under(under(asked, stage.pipeline) ?? {}, stage.stage)?.codes[code] ?? 0);
+  const key = `figures ${range.name} ${pipelinesOf(stages)}`;
+  const asked = usePoll(key, () => askFigures(stages, range), 60_000).value.answer ?? {};
+  // Undefined before an answer, and for the stages of a pipeline that was not asked for.
+  const figuresOf = ({ pipeline, stage }: Row) => under(under(asked, pipeline) ?? {}, stage);
+  const ended = (code: string) => (stage: Row) => {
+    const figures = figuresOf(stage);
+    return figures && (figures.codes[code] ?? 0);
+  };
   const number = (name: string, of: (stage: Row) => number | null | undefined, shown = count) => ({
     name,
     isNumber: true,
@@ -73,8 +80,8 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
     <>
       <p class="hint">
         CPU and memory are of one row, as workers have reckoned. The errors are of the last {range.says}: an isolate
-        that reached a limit of CPU or memory, and one that ended without a report. An answer is kept for up to six
-        hours.
+        that reached a limit of CPU or memory, and one that ended without a report. The last wake-up is the last one
+        that the database sent, of the last six hours: a function that goes on by itself needs none.
       </p>
       <Table
         label="Functions and workers"
@@ -85,7 +92,16 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
           { name: 'Pipeline', by: (s) => s.pipeline, cell: (s) => <PipelineLink of={s.pipeline} /> },
           { name: 'Stage', by: (s) => s.stage, cell: (s) => <PipelineLink of={s.pipeline} stage={s.stage} /> },
           { name: 'Function', by: (s) => s.function, cell: (s) => <FunctionName of={s} /> },
-          { name: 'Last answer', by: (s) => s.answer?.answered, cell: (s) => <Answered of={s} /> },
+          {
+            name: 'Last wake-up',
+            by: (s) => s.answer?.answered,
+            cell: (s) => (
+              <>
+                <Answered of={s} />
+                <Worked trend={figuresOf(s)?.trend ?? {}} liveWorkers={s.live_workers} range={range} />
+              </>
+            ),
+          },
           { name: 'Release', by: (s) => s.releases?.[0]?.at, cell: (s) => <Release of={s} /> },
           {
             ...number('Workers', (s) => s.live_workers),
@@ -122,7 +138,7 @@ function Answered({ of: { answer, worker } }: { of: Row }) {
     ) : (
       <State is="alert">none has asked for work</State>
     );
-  if (!answer) return <span class="hint">none of late</span>;
+  if (!answer) return <span class="hint">none by the database of late</span>;
   return (
     <>
       <State is={answer.remedy === null ? 'completed' : 'failed'}>{answer.answered}</State>{' '}
@@ -134,6 +150,35 @@ function Answered({ of: { answer, worker } }: { of: Row }) {
         </>
       )}
     </>
+  );
+}
+
+interface WorkedProps {
+  trend: Record<string, number>;
+  liveWorkers: number;
+  range: Range;
+}
+
+/** Whether workers are at work now, else when work last completed in the range, woken or not. */
+function Worked({ trend, liveWorkers, range }: WorkedProps) {
+  const last = Object.keys(trend)
+    .toSorted((a, b) => Date.parse(a) - Date.parse(b))
+    .at(-1);
+  if (liveWorkers === 0 && last === undefined) return null;
+  return (
+    <div class="hint">
+      {liveWorkers > 0 ? (
+        'at work now'
+      ) : range.stepSeconds === 60 ? (
+        <>
+          completed work <Ago at={last} />
+        </>
+      ) : (
+        <>
+          completed work in the hour from <Moment at={last} />
+        </>
+      )}
+    </div>
   );
 }
 
