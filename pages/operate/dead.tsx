@@ -33,7 +33,11 @@ export function DeadLetters(route: Route) {
               label="Dead letters"
               rows={groups}
               keyOf={({ pipeline, stage, error_code }) => `${pipeline} ${stage} ${error_code}`}
-              none="There is no dead letter."
+              none={
+                query.pipeline
+                  ? 'There is no dead letter here: runs that were retried are none.'
+                  : 'There is no dead letter.'
+              }
               columns={[
                 { name: 'Pipeline', cell: (g) => <PipelineLink of={g.pipeline} /> },
                 {
@@ -73,7 +77,8 @@ function Sample({ filter }: { filter: Record<string, unknown> }) {
     () => read<{ runs: ListedRun[] }>('runs', { ...filter, limit: 1 }),
     60_000,
   );
-  const [run] = found.value.answer?.runs ?? [];
+  if (!found.value.answer) return <span class="hint">{found.value.error === undefined ? '…' : 'no answer'}</span>;
+  const [run] = found.value.answer.runs;
   if (!run) return null;
   // Stages beside it were cancelled, with an error that says so.
   const error = run.at?.find(({ stage }) => stage === filter.stage)?.error;
