@@ -40,8 +40,24 @@ export function stretchesOf({ seconds, stepSeconds }: Range, now: number) {
   return { now: stretch(first, now), before: stretch(first - seconds, now - seconds * 1000) };
 }
 
-/** In how many milliseconds what is ready will be done, at the pace of the range and without more of it; null where nothing is done. */
-export function emptyIn(ready: number, done: number, range: Range): number | null {
-  if (ready === 0 || done === 0) return null;
-  return (ready / done) * range.seconds * 1000;
+/** What a stage completed lately, and in how many seconds. */
+export interface Pace {
+  completed: number;
+  seconds: number;
+}
+
+/** When the newest five minutes began, the present one included, by the minute: epoch milliseconds. */
+export const latelyFrom = (now: number): number => Math.floor(now / 60_000 - 4) * 60_000;
+
+/** The pace of the newest five minutes, from a trend by the minute. */
+export function paceOf(trend: Record<string, number>, now: number): Pace {
+  const from = latelyFrom(now);
+  const completed = Object.entries(trend).reduce((sum, [at, many]) => sum + (Date.parse(at) >= from ? many : 0), 0);
+  return { completed, seconds: (now - from) / 1000 };
+}
+
+/** Returns in how many milliseconds all that is ready is done at this pace, without new rows; null where nothing completes. */
+export function emptyIn(ready: number, { completed, seconds }: Pace): number | null {
+  if (ready === 0 || completed === 0) return null;
+  return (ready / completed) * seconds * 1000;
 }

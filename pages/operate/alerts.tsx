@@ -9,7 +9,7 @@ import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import { type Action, ActionButton, openAction } from './actions.tsx';
-import { Causes } from './causes.tsx';
+import { Causes, Playbook } from './causes.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
@@ -54,7 +54,8 @@ export function Alerts(route: Route) {
                 name: 'Cause',
                 cell: (a) => (
                   <>
-                    <Causes of={a} /> <Playbook at={playbookOf(a, playbooks_url as string | undefined)} />
+                    <Causes of={a} />
+                    <Playbook at={playbookOf(a, playbooks_url as string | undefined)} />
                   </>
                 ),
               },
@@ -80,16 +81,6 @@ function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
         </>
       )}
     </>
-  );
-}
-
-/** The playbook of an alert: a link where it is an address, else its text. */
-function Playbook({ at }: { at: string }) {
-  if (!/^https?:\/\//.test(at)) return <span class="hint">playbook: {at}</span>;
-  return (
-    <a href={at} rel="noreferrer" title={at}>
-      what to do
-    </a>
   );
 }
 

@@ -5,14 +5,15 @@ import { to } from '../base/route.ts';
 
 type Way = [name: string, address: string];
 
-function linksOf({ kind, pipeline, stage }: Alert): Way[] {
+/** `deadLetters`: how many dead letters its pipeline has, where that is known. */
+function linksOf({ kind, pipeline, stage }: Alert, deadLetters?: number): Way[] {
   if (!pipeline) return [['what is amiss', to('settings')]];
-  const dead: Way = ['dead letters', to('dead', '', { pipeline })];
+  const dead: Way[] = deadLetters === 0 ? [] : [['dead letters', to('dead', '', { pipeline })]];
   switch (kind) {
     case 'dead':
-      return [dead];
+      return dead;
     case 'error_share':
-      return [['errors by code', to('pipeline', pipeline, { stage })], dead];
+      return [['errors by code', to('pipeline', pipeline, { stage })], ...dead];
     case 'refused':
       return [['limits', to('limits')]];
     default:
@@ -25,11 +26,13 @@ export function Causes({ of: alert }: { of: Alert }) {
   return <AlertLinks ways={linksOf(alert)} />;
 }
 
-/** The ways to its cause, and to the stage or the pipeline with its actions. */
-export function CausesAndPlace({ of: alert }: { of: Alert }) {
+/** The ways to its cause, and to the stage or the pipeline with its actions where none of them leads there. */
+export function CausesAndPlace({ of: alert, dead }: { of: Alert; dead: number }) {
   const { pipeline, stage } = alert;
+  const causes = linksOf(alert, dead);
   const place: Way[] = pipeline ? [[stage ? 'its stage' : 'its pipeline', to('pipeline', pipeline, { stage })]] : [];
-  return <AlertLinks ways={[...linksOf(alert), ...place]} />;
+  const others = place.filter(([, there]) => !causes.some(([, address]) => address === there));
+  return <AlertLinks ways={[...causes, ...others]} />;
 }
 
 function AlertLinks({ ways }: { ways: Way[] }) {
@@ -37,9 +40,20 @@ function AlertLinks({ ways }: { ways: Way[] }) {
     <>
       {ways.map(([name, address]) => (
         <span key={name}>
-          <a href={address}>{name}</a>{' '}
+          <a href={address}>{name}</a>
+          {' · '}
         </span>
       ))}
     </>
+  );
+}
+
+/** The playbook of an alert: a link where it is an address, else its text. */
+export function Playbook({ at }: { at: string }) {
+  if (!/^https?:\/\//.test(at)) return <span class="hint">playbook: {at}</span>;
+  return (
+    <a href={at} rel="noreferrer" title={at}>
+      what to do
+    </a>
   );
 }

@@ -9,6 +9,7 @@ import type {
   Settings,
   StageFigures,
   StageHealth,
+  Well,
 } from '../../operators/answers.ts';
 import {
   byNeed,
@@ -21,17 +22,17 @@ import {
   wellOf,
 } from '../../operators/needs.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
-import type { Range } from '../../operators/ranges.ts';
-import { describeAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { Ago, Moment, StaleAt, useAsOf } from '../base/format.tsx';
-import { Fresh } from '../base/fresh.tsx';
+import { paceOf, type Range } from '../../operators/ranges.ts';
+import { describeAlert, playbookOf } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { Ago, clockAheadMs, Moment, StaleAt, useAsOf } from '../base/format.tsx';
+import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
 import { mayNotAct } from './actions.tsx';
 import { read, readOverview } from './api.ts';
-import { CausesAndPlace } from './causes.tsx';
+import { CausesAndPlace, Playbook } from './causes.tsx';
 import { BackoffReason, SeenWorker } from './links.tsx';
 import { type Mark, marksOf, marksWithin } from './marks.ts';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
@@ -45,7 +46,7 @@ const mostStages = 12;
 /** So many of the open alerts are told here. */
 const shownAlerts = 10;
 
-const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
+const askAlerts = () => read<{ alerts: Alert[]; playbooks_url?: string }>('alerts', { open: true, limit: 20 });
 
 /** The stages with their releases, and the definitions of today. */
 async function askReleases() {
@@ -66,13 +67,14 @@ export function Overview() {
         pipeline === name && version !== null && since !== null ? [{ version, since }] : [],
       ),
     );
-  const open = usePoll('alerts', askAlerts).value.answer?.alerts ?? [];
+  const open = usePoll('alerts', askAlerts).value;
   return (
     <Fresh of={overview.value}>
       {(answer) => (
         <>
           <Standing overview={answer} />
-          <OpenAlerts alerts={open} />
+          {open.error !== undefined && <Trouble error={open.error} />}
+          {open.answer && <OpenAlerts {...open.answer} stages={answer.stages} />}
           <Bulks bulks={answer.bulks} />
           {answer.pipelines.length === 0 && (
             <p>No pipeline yet that you see. Define one, or ask whoever runs this project to let you see it.</p>
@@ -136,28 +138,51 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
           runs (millrace.doctor() says why not).
         </p>
       )}
-      {told.map(({ what, kind, detail, pipeline, stage }) => (
-        <p class="trouble" key={what}>
-          <b>
-            {kind === 'finding' && 'Not so: '}
-            {pipeline ? (
-              <a href={to('pipeline', pipeline, { stage: stage ?? undefined })}>
-                <Words text={what} most={200} />
-              </a>
-            ) : (
-              <Words text={what} most={200} />
-            )}
-          </b>
-          : <Words text={detail} most={2000} />
-        </p>
+      {told.map((fault) => (
+        <ToldFault key={fault.what} fault={fault} />
       ))}
       {more > 0 && <p class="hint">and {many(more, 'thing')} besides</p>}
     </section>
   );
 }
 
-function OpenAlerts({ alerts }: { alerts: Alert[] }) {
+/** A fault that is no alert. A finding begins with what was found: its name says how things should be. */
+function ToldFault({ fault: { what, kind, detail, pipeline, stage } }: { fault: Well['faults'][number] }) {
+  if (kind === 'finding')
+    return (
+      <p class="trouble">
+        <Words text={detail} most={2000} />{' '}
+        <span class="hint">
+          (<a href={to('settings')}>doctor()</a> looked for: <Words text={what} most={200} />)
+        </span>
+      </p>
+    );
+  return (
+    <p class="trouble">
+      <b>
+        {pipeline ? (
+          <a href={to('pipeline', pipeline, { stage: stage ?? undefined })}>
+            <Words text={what} most={200} />
+          </a>
+        ) : (
+          <Words text={what} most={200} />
+        )}
+      </b>
+      : <Words text={detail} most={2000} />
+    </p>
+  );
+}
+
+interface OpenAlertsProps {
+  alerts: Alert[];
+  playbooks_url?: string;
+  stages: StageHealth[];
+}
+
+function OpenAlerts({ alerts, playbooks_url, stages }: OpenAlertsProps) {
   if (alerts.length === 0) return null;
+  const deadOf = (pipeline: string | null) =>
+    stages.reduce((sum, stage) => sum + (stage.pipeline === pipeline ? stage.failed : 0), 0);
   return (
     <section class="alerts" aria-label="Open alerts">
       <h3>
@@ -170,11 +195,14 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
             <li key={alert.id}>
               <a href={to('alerts', '', { pipeline: alert.pipeline })}>
                 <Words text={describeAlert(alert)} most={240} />
-              </a>{' '}
+              </a>
               <span class="hint">
-                since <Moment at={alert.raised_at} />
-              </span>{' '}
-              <CausesAndPlace of={alert} />
+                {' · open since '}
+                <Moment at={alert.raised_at} />
+                {' · '}
+              </span>
+              <CausesAndPlace of={alert} dead={deadOf(alert.pipeline)} />
+              <Playbook at={playbookOf(alert, playbooks_url)} />
             </li>
           ))}
       </ul>
@@ -227,6 +255,7 @@ function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
   );
   const points = now.answer?.points ?? [];
   const figures = now.answer?.stages ?? {};
+  const asOf = now.answeredAt + clockAheadMs.value;
   return (
     <section class="card" aria-label={pipeline}>
       <div class="card-head">
@@ -244,11 +273,24 @@ function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
         {points.length > 0 && (
           <Spark points={points} of={pipeline} range={range} marks={marksWithin(marks, points, range.stepSeconds)} />
         )}
-        <Sums points={points} before={before?.points} range={range} />
+        {now.answer ? (
+          <Sums points={points} before={before?.points} range={range} asOf={asOf} />
+        ) : (
+          <p class="hint hour">
+            Runs in the last {range.says}: {now.error === undefined ? '…' : 'not known, the project does not answer'}
+          </p>
+        )}
       </div>
       <ol class="stages">
         {shown.map((stage) => (
-          <Stage key={stage.stage} stage={stage} figures={under(figures, stage.stage)} points={points} range={range} />
+          <Stage
+            key={stage.stage}
+            stage={stage}
+            figures={under(figures, stage.stage)}
+            points={points}
+            range={range}
+            asOf={asOf}
+          />
         ))}
       </ol>
       {shown.length < all && (
@@ -262,8 +304,16 @@ function Card({ pipeline: listed, stages, marks }: Listed & { marks: Mark[] }) {
   );
 }
 
-/** The runs that ended in the range, their cost, and both in the time before. */
-function Sums({ points, before, range }: { points: Figures[]; before: Figures[] | undefined; range: Range }) {
+interface SumsProps {
+  points: Figures[];
+  before: Figures[] | undefined;
+  range: Range;
+  /** When the figures were answered, by the database's clock in epoch milliseconds. */
+  asOf: number;
+}
+
+/** The runs that ended in the range, their cost, both in the time before, and how old the figures are. */
+function Sums({ points, before, range, asOf }: SumsProps) {
   const sum = (of: Figures[], name: 'completed' | 'failed' | 'cost_usd') =>
     of.reduce((all, point) => all + point[name], 0);
   const spent = sum(points, 'cost_usd');
@@ -273,7 +323,8 @@ function Sums({ points, before, range }: { points: Figures[]; before: Figures[] 
     <p class="hint hour">
       Runs in the last {range.says}: {tell(points)}
       {spent > 0 && `, ${dollars(spent)} spent`}
-      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`}
+      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`} (as of{' '}
+      <Moment at={new Date(asOf).toISOString()} />)
     </p>
   );
 }
@@ -286,10 +337,12 @@ interface StageProps {
   figures: StageFigures | undefined;
   points: Figures[];
   range: Range;
+  /** When the figures were answered, by the database's clock in epoch milliseconds. */
+  asOf: number;
 }
 
 /** The counts of a stage, which link to its runs, and its trend. */
-function Stage({ stage, figures, points, range }: StageProps) {
+function Stage({ stage, figures, points, range, asOf }: StageProps) {
   const { pipeline, stage: name, ready, oldest_age } = stage;
   const here = { pipeline, stage: name };
   const running = to('runs', '', { ...here, status: 'running' });
@@ -302,9 +355,11 @@ function Stage({ stage, figures, points, range }: StageProps) {
     ['dead', 'failed', to('runs', '', { ...here, status: 'failed' }), 'bad'],
   ] as const;
   const told = counts.filter(([, of]) => stage[of] > 0 || ['ready', 'started'].includes(of));
-  const empty = sayEmpty(stage, figures, range);
+  // A trend by the hour says nothing of the newest minutes.
+  const isByMinute = figures !== undefined && range.stepSeconds === 60;
+  const empty = sayEmpty(stage, isByMinute ? paceOf(figures.trend ?? {}, asOf) : undefined);
   const hints = [
-    empty && `empty in ${empty} at this rate`,
+    empty && `empty in ${empty}`,
     oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`,
     figures && figures.run_p50_ms !== null && `p50 ${span(figures.run_p50_ms)}`,
     figures && figures.run_p50_ms !== null && `p95 ${span(figures.run_p95_ms)}`,
@@ -327,7 +382,9 @@ function Stage({ stage, figures, points, range }: StageProps) {
           </a>
         ))}
       </span>
-      <span class="hint">{hints.map(whole).join(', ')}</span>
+      <span class="hint" title={empty && 'Empty at the pace of the last five minutes, without new rows'}>
+        {hints.map(whole).join(', ')}
+      </span>
       <BackoffReason of={stage} />
       <SeenWorker of={stage} />
     </li>

@@ -17,7 +17,7 @@ import { Graph, tellHealth } from './graph.tsx';
 import { PipelineLink } from './links.tsx';
 import { type Mark, marksOf, marksWithin } from './marks.ts';
 import { Marks } from './overview.tsx';
-import { RangePicker, sayEmpty, useFigures } from './range.tsx';
+import { RangePicker, sayEmpty, useFigures, usePaces } from './range.tsx';
 import { ListedRuns } from './runs.tsx';
 import { StageActions } from './stage-actions.tsx';
 
@@ -50,7 +50,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
               {(series) => <Charts points={series.points} before={before?.points} range={range} marks={marks} />}
             </Fresh>
             <h3>Stages</h3>
-            <Stages pipeline={pipeline} health={answer.health} figures={now.answer?.stages ?? {}} range={range} />
+            <Stages pipeline={pipeline} health={answer.health} figures={now.answer?.stages} range={range} />
             <RunsBeneath pipeline={pipeline} query={query} />
           </>
         );
@@ -175,18 +175,21 @@ export function Released({ marks }: { marks: Mark[] }) {
 interface StagesProps {
   pipeline: string;
   health: StageHealth[];
-  figures: Record<string, Figures>;
+  /** Undefined before an answer. */
+  figures: Record<string, Figures> | undefined;
   range: Range;
 }
 
 function Stages({ pipeline, health, figures, range }: StagesProps) {
+  const paces = usePaces(pipeline) ?? {};
+  const of = (stage: StageHealth) => under(figures ?? {}, stage.stage);
   const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'late') => ({
     name,
     isNumber: true,
     cell: (stage: StageHealth) => countOf(stage, of),
   });
-  const codes = (stage: string) =>
-    Object.entries(under(figures, stage)?.codes ?? {})
+  const codes = (stage: StageHealth) =>
+    Object.entries(of(stage)?.codes ?? {})
       .sort(([, a], [, b]) => b - a)
       .slice(0, 3)
       .map(([code, many]) => `${code} (${count(many)})`)
@@ -206,7 +209,7 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
           ),
         },
         number('Ready', 'ready'),
-        { name: 'Empty in', isNumber: true, cell: (s) => sayEmpty(s, under(figures, s.stage), range) },
+        { name: 'Empty in', isNumber: true, cell: (s) => sayEmpty(s, under(paces, s.stage)) },
         number('In work', 'started'),
         number('Waiting', 'waiting'),
         {
@@ -226,10 +229,10 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
             <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
           ),
         },
-        { name: 'p50', isNumber: true, cell: (s) => span(under(figures, s.stage)?.run_p50_ms) },
-        { name: 'p95', isNumber: true, cell: (s) => span(under(figures, s.stage)?.run_p95_ms) },
-        { name: 'Spent', isNumber: true, cell: (s) => dollars(under(figures, s.stage)?.cost_usd ?? 0) },
-        { name: `Errors of the last ${range.says}`, cell: (s) => <Words text={codes(s.stage)} most={160} /> },
+        { name: 'p50', isNumber: true, cell: (s) => span(of(s)?.run_p50_ms) },
+        { name: 'p95', isNumber: true, cell: (s) => span(of(s)?.run_p95_ms) },
+        { name: 'Spent', isNumber: true, cell: (s) => (figures ? dollars(of(s)?.cost_usd ?? 0) : '–') },
+        { name: `Errors of the last ${range.says}`, cell: (s) => <Words text={figures ? codes(s) : '–'} most={160} /> },
       ]}
     />
   );

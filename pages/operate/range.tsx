@@ -1,8 +1,8 @@
 // The range that charts and sentences are about. It stands in the address; the way back keeps it.
 import { useRef } from 'preact/hooks';
-import type { Figures, Series, StageHealth } from '../../operators/answers.ts';
+import type { Series, StageHealth } from '../../operators/answers.ts';
 import { span } from '../../operators/numbers.ts';
-import { emptyIn, type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
+import { emptyIn, latelyFrom, type Pace, type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { databaseNow } from '../base/format.tsx';
 import { usePoll } from '../base/poll.ts';
 import { ask, route } from '../base/route.ts';
@@ -51,9 +51,28 @@ export function useFigures(asked: { pipeline: string; stage?: string }, trends: 
   return { range, now: now.value, before: before.value.answer };
 }
 
-/** When the stage has nothing ready any more, at the pace of the range and without new rows. */
-export function sayEmpty(stage: StageHealth, figures: Figures | undefined, range: Range): string {
-  const ms = emptyIn(stage.ready, (figures?.completed ?? 0) + (figures?.failed ?? 0), range);
+/** Returns the pace of each stage of a pipeline in the newest five minutes; undefined before an answer. */
+export function usePaces(pipeline: string): Record<string, Pace> | undefined {
+  const paces = usePoll(
+    `paces ${pipeline}`,
+    async () => {
+      const [from, to] = [latelyFrom(databaseNow()), databaseNow()];
+      const stretch = { from: new Date(from).toISOString(), to: new Date(to).toISOString(), step_seconds: 60 };
+      const { stages = {} } = await read<Series>('series', { pipeline, ...stretch });
+      const paced = Object.entries(stages).map(([stage, { completed }]) => [
+        stage,
+        { completed, seconds: (to - from) / 1000 },
+      ]);
+      return Object.fromEntries(paced) as Record<string, Pace>;
+    },
+    60_000,
+  ).value;
+  return paces.error === undefined ? paces.answer : undefined;
+}
+
+/** When the stage has nothing ready any more, at this pace and without new rows; empty where nothing completes. */
+export function sayEmpty(stage: StageHealth, pace: Pace | undefined): string {
+  const ms = pace ? emptyIn(stage.ready, pace) : null;
   if (ms === null) return '';
   return `${stage.at_least?.includes('ready') ? 'over ' : ''}${span(ms)}`;
 }

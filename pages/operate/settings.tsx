@@ -64,8 +64,8 @@ function Findings({ findings }: { findings: Finding[] }) {
         keyOf={({ what }) => what}
         none="Nothing: all that millrace.doctor() looks at is as it should be."
         columns={[
-          { name: 'Not so', cell: ({ what }) => <Words text={what} most={200} /> },
-          { name: 'What was found, and what helps', cell: ({ detail }) => <Words text={detail} most={2000} /> },
+          { name: 'Finding, and what helps', cell: ({ detail }) => <Words text={detail} most={2000} /> },
+          { name: 'How it should be', cell: ({ what }) => <Words text={what} most={200} /> },
         ]}
       />
     </>

@@ -780,6 +780,7 @@ test('a release is listed with its function and marked on the charts, and costs 
   await page.goto(`${operate.pageUrl}#/functions`);
   const price = page.getByRole('region', { name: 'Functions and workers' }).getByRole('row', { name: /orders-price/ });
   await price.getByText('12 since').waitFor();
+  await price.getByText(/at work now|completed work \d+ \S+ ago/).waitFor();
   await page.getByRole('button', { name: 'Function', exact: true }).click();
   const names = () => page.locator('td[data-label="Function"]').allInnerTexts();
   expect(await names()).toEqual([...(await names())].sort());
@@ -844,6 +845,7 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   const why = 'nobody takes it up: orders-price answered 503 14 s ago: the function did not start';
   const unattended = { why, remedy: 'look at its log', function_name: 'orders-price', since: '2026-11-02T09:00:00Z' };
   const fault = { kind: 'stage', what: 'price of orders', detail: why, pipeline: 'orders', stage: 'price' };
+  const finding = { kind: 'finding', what: 'no stage is misconfigured', detail: 'price of orders lacks a key' };
   const after = (now: unknown, seconds: number) => new Date(Date.parse(String(now)) + seconds * 1000).toISOString();
   const held = (now: unknown) => ({
     unattended,
@@ -856,10 +858,11 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   });
   await changeAnswer(page, 'overview', (answer) => ({
     ...change(answer, 'stages', answer.now),
-    well: { ok: false, faults: [fault], more: 0, dead_last_day: '0' },
+    well: { ok: false, faults: [fault, finding], more: 0, dead_last_day: '0' },
   }));
   await page.reload();
-  await page.getByText('Not well: 1 thing to see to').waitFor();
+  await page.getByText('Not well: 2 things to see to').waitFor();
+  await page.getByText(/^price of orders lacks a key \(doctor\(\) looked for: no stage is misconfigured\)$/).waitFor();
   await page.locator('.engine').getByRole('link', { name: 'price of orders' }).waitFor();
   const card = page.getByRole('region', { name: 'orders', exact: true });
   await card.getByTitle(why).getByText('nobody takes it up').waitFor();
@@ -875,6 +878,18 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   await page.unroute('**/millrace_pipeline');
   await page.goto(operate.pageUrl);
   await page.unroute('**/millrace_overview');
+
+  await page.route('**/millrace_series', () => {});
+  await page.reload();
+  await page.getByText('Runs in the last hour: …').first().waitFor();
+  expect(await page.getByText(/\d (completed|failed)/).count(), 'figures before their answer').toBe(0);
+  await page.goto(`${operate.pageUrl}#/pipeline/orders`);
+  await page.getByRole('region', { name: 'Stages', exact: true }).getByRole('row').nth(1).waitFor();
+  expect(new Set(await page.locator('td[data-label="Spent"]').allInnerTexts())).toEqual(new Set(['–']));
+  await page.goto(`${operate.pageUrl}#/functions`);
+  await page.getByRole('row', { name: /orders-price/ }).waitFor();
+  expect(new Set(await page.locator('td[data-label="Lost"]').allInnerTexts())).toEqual(new Set(['–']));
+  await page.unroute('**/millrace_series');
 
   await page.route('**/millrace_limits', () => {});
   await page.goto(`${operate.pageUrl}#/limits`);
@@ -1046,6 +1061,8 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   const waiting = await operate.value(
     `select (ready + started + waiting)::int from millrace.stage_health where pipeline = 'orders' and stage = 'ship'`,
   );
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
+  await action('Runs at the stage', 'Hurry: No retry waits for its time here.').waitFor();
   for (const verb of ['Reset', 'Skip', 'Fail']) {
     await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
     await action('Runs at the stage', verb).click();

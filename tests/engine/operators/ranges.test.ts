@@ -1,7 +1,7 @@
 // The ranges of the operator's page and of status: the same stretch of time now and before, in as many steps.
 import { expect } from 'vitest';
 import type { Series } from '../../../operators/answers.ts';
-import { emptyIn, rangeOf, ranges, stretchesOf } from '../../../operators/ranges.ts';
+import { emptyIn, paceOf, rangeOf, ranges, stretchesOf } from '../../../operators/ranges.ts';
 import { signIn } from '../../support/engine/operators.ts';
 import { chain, type Engine, findingsTest as test } from '../../support/engine.ts';
 import { completed, Worker } from '../../support/worker.ts';
@@ -76,8 +76,12 @@ test('the stages that are named have their trend, by the minute in an hour and b
   expect((await trends('24h', ['one']))[0]).toContain(9);
 });
 
-test('an unknown range is the last hour, and a queue is empty by its pace, or never', () => {
+test('an unknown range is the last hour, and a queue is empty by the pace of the last five minutes, or never', () => {
   expect(rangeOf('2h')).toBe(ranges[0]);
-  expect(emptyIn(30, 60, rangeOf('1h'))).toBe(1_800_000);
-  expect([emptyIn(0, 60, rangeOf('1h')), emptyIn(30, 0, rangeOf('1h'))]).toEqual([null, null]);
+  const now = Date.parse('2026-11-02T09:10:30Z');
+  const pace = paceOf({ '2026-11-02T09:05:00+00:00': 900, '2026-11-02T09:06:00+00:00': 60 }, now);
+  expect(pace).toEqual({ completed: 60, seconds: 270 });
+  expect(emptyIn(30, pace)).toBe(135_000);
+  const idle = paceOf({ '2026-11-02T08:30:00+00:00': 900 }, now);
+  expect([emptyIn(0, pace), emptyIn(30, idle)], 'nothing completes').toEqual([null, null]);
 });
