@@ -40,7 +40,7 @@ export function stretchesOf({ seconds, stepSeconds }: Range, now: number) {
   return { now: stretch(first, now), before: stretch(first - seconds, now - seconds * 1000) };
 }
 
-/** What a stage completed lately, and in how many seconds. */
+/** How many attempts a stage completed, and in how many seconds. */
 export interface Pace {
   completed: number;
   seconds: number;
