@@ -2,7 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { walksOfOthers } from './tests/support/walks.ts';
+import { scenariosOfOthers } from './tests/support/scenarios.ts';
 
 /** What the commands have bundled, which Node loads as it does for users: Vite would parse a megabyte anew each time. */
 const bundledDefinitions = [/\/millrace-\w+\/definitions\.mjs$/];
@@ -41,7 +41,7 @@ const counting = [
 export const growth = ['tests/engine/text-growth.test.ts', 'tests/examples/{book-growth,growth}.test.ts'];
 const left = [
   ...['**/node_modules/**', 'tests/bench/**', 'tests/soak/**', 'tests/foreign/**', ...growth],
-  ...walksOfOthers(process.env.WALKS_OF_COMMIT),
+  ...scenariosOfOthers(process.env.SCENARIOS_OF_COMMIT),
 ];
 
 const busyFolders = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));

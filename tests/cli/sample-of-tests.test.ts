@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { sampleOf } from '../support/sample-of-tests.ts';
-import { walks, walksOfOthers } from '../support/walks.ts';
+import { scenarios, scenariosOfOthers } from '../support/scenarios.ts';
 
 const files = Array.from({ length: 100 }, (_, at) => ({ file: `f${at}.test.ts`, bytes: 1000 + at * 10 }));
 const bytesOf = (names: string[]) =>
@@ -20,12 +20,12 @@ test('many commits cover every file', () => {
   expect(covered.size).toBe(files.length);
 });
 
-test('three commits in a row run every walk once, and whoever names no commit runs all', () => {
-  const all = walks.flat();
+test('three commits in a row run every scenario once, and whoever names no commit runs all', () => {
+  const all = scenarios.flat();
   const run = [1200, 1201, 1202].flatMap((commits) =>
-    all.filter((file) => !walksOfOthers(String(commits)).includes(file)),
+    all.filter((file) => !scenariosOfOthers(String(commits)).includes(file)),
   );
   expect(run.sort()).toEqual(all.sort());
-  expect(walksOfOthers(undefined)).toEqual([]);
+  expect(scenariosOfOthers(undefined)).toEqual([]);
   expect(all.filter((file) => !fs.existsSync(file))).toEqual([]);
 });

@@ -26,9 +26,9 @@ $$;
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
 -- spending. Of a pipeline as a whole it reads the runs, but the spending and the error codes of all
 -- stages. The newest tries are those of the last tenth of the span, and before it as many as make a
--- fifth of p_rule.least. A share is above its bound only while that of the newest tries is, too, and
--- while a try has ended in the last half: a mended fault raises no alert, ends one, and does not
--- bring it back when the traffic ends. Failures for good count while one of these runs is dead
+-- fifth of p_rule.least. A share is above its bound only while that of the newest tries is, too,
+-- and while a try has ended in the last half: a mended fault raises no alert, ends one, and stays
+-- away when the traffic ends. Failures for good count while one of these runs is dead
 -- still: neither retried nor begun anew.
 -- detail: the most frequent code of the newest tries, or of all if none of the newest failed.
 create function millrace.figure_value(
