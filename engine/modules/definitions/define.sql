@@ -151,21 +151,7 @@ v_pipeline_id := (millrace.pipeline_named(v_name)).id;
 update millrace.pipelines p
 set enabled = (p_definition ->> 'enabled')::boolean
 where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
--- Takes the groups from the attempts of stages that are sorted by something else now.
-update millrace.attempts a
-set concurrency_group = null
-from (
-  select o.id
-  from millrace.stages t
-  join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-  cross join unnest(millrace.live_attempts(t.id, null)) i
-  join millrace.attempts o on o.id = i
-  where t.pipeline_id = v_pipeline_id and t.has_groups
-    and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
-    and o.concurrency_group is not null
-  order by o.id
-  for update of o skip locked) t
-where a.id = t.id;
+perform millrace.forget_groups(v_pipeline_id, p_definition -> 'stages');
 perform millrace.put_rows('millrace.stages', 'pipeline_id, name', 'kind, function_name, '
   'batch_size, max_workers, lease, timeout, retry, callback, poll_every, deadline, apply, '
   'result_limit_bytes, on_failure, child, fan_in, decision, agent, limits, has_groups, sla, '

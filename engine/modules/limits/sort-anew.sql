@@ -45,3 +45,22 @@ where a.id = u.id
   -- by key
   and a.id = any (array(select o.id from sorted o));
 $$;
+
+-- Takes the groups from the attempts of stages that a new definition sorts by something else.
+create function millrace.forget_groups(p_id int, p_stages jsonb)
+as $$
+update millrace.attempts a
+set concurrency_group = null
+from (
+  select o.id
+  from millrace.stages t
+  join jsonb_array_elements(p_stages) s on s ->> 'name' = t.name
+  cross join unnest(millrace.live_attempts(t.id, null)) i
+  join millrace.attempts o on o.id = i
+  where t.pipeline_id = p_id and t.has_groups
+    and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
+    and o.concurrency_group is not null
+  order by o.id
+  for update of o skip locked) t
+where a.id = t.id;
+$$;
