@@ -103,5 +103,7 @@ test('queries of logs ask the one table that Supabase has, and say what has been
     expect(query).toMatch(/limit \d+/);
     expect(query).not.toMatch(/regexp_contains|cast\(/);
   }
-  expect(page).toMatch(/Neither the queries nor the link of\s+the operator's page have been tried on a hosted project\./);
+  expect(page).toMatch(
+    /Neither the queries nor the link of\s+the operator's page have been tried on a hosted project\./,
+  );
 });
