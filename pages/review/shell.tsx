@@ -29,7 +29,8 @@ async function signOut(): Promise<void> {
 
 function Codes({ current }: { current: number | undefined }) {
   const backlog = usePoll('backlog', () => rows<Backlog>('article_backlog', { select: 'code,articles,more' }), 15_000);
-  const counts = new Map(backlog.value.answer?.map((row) => [row.code, row]));
+  const { answer } = backlog.value;
+  const counts = new Map(answer?.map((row) => [row.code, row]));
   const shown = [...codes.value.values()].filter(
     ({ code }) => counts.get(code)?.articles || code === listCode.value || (code >= 300 && code % 10 === 0),
   );
@@ -44,11 +45,11 @@ function Codes({ current }: { current: number | undefined }) {
               <a
                 href={to(String(code))}
                 title={description ?? ''}
-                class={articles === 0 ? 'none' : undefined}
+                class={answer && articles === 0 ? 'none' : undefined}
                 aria-current={code === current ? 'page' : undefined}
               >
                 <span>{codeName(code)}</span>
-                {` ${articles}${more ? '+' : ''}`}
+                {answer ? ` ${articles}${more ? '+' : ''}` : ' –'}
               </a>
             </li>
           );
