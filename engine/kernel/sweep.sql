@@ -143,10 +143,10 @@ loop
             1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
             or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
           then jsonb_build_object('code', 'resource_limit',
-          'message', 'its function ended without a word while it ran this row alone, a second '
+          'message', 'Its function ended without a word while it ran this row alone, a second '
             'time: the row takes more CPU or memory than the platform allows')
         else jsonb_build_object('code', 'lost_lease',
-          'message', 'the worker ended without a word and its lease expired') end)
+          'message', 'The worker ended without a word and its lease expired') end)
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
     left join millrace.claims c on c.token = a.token

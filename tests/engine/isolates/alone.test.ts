@@ -1,7 +1,9 @@
 // A function that ends without a word had many rows in work, and one of them may be why. Each runs alone next, but nothing else
 // waits for that: hosts at work go on with what may share them.
+
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { remedyOf } from '../../../cli/operate/help-lines.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
 import { type Claimed, completed, Worker } from '../../support/worker.ts';
@@ -126,6 +128,7 @@ test('a row that is lost in an isolate that others had worn is not blamed for it
   await (await Worker.of(engine, 'only')).take(1);
   await expire(engine);
   expect((await engine.rows(codes)).at(-1)).toEqual({ code: 'resource_limit' });
+  expect(remedyOf('lost_lease')?.remedy, 'what stands beside it').toContain('CPU or memory: give the stage a smaller');
 });
 
 test('what has waited a minute to run alone is what the next idle host begins with', async ({ engine }) => {
