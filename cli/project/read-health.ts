@@ -1,4 +1,4 @@
-import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { sayFailed, sayFault, withTimes } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
 import { asCommands } from './as-commands.ts';
 import { callDatabase } from './call-database.ts';
@@ -36,9 +36,14 @@ export async function readHealth(url: string, headers: Record<string, string>): 
 /** The failed checks for a person; where a remedy is SQL also by which command that runs: `query`. */
 export function findingLines(findings: Finding[], query: string): string[] {
   const isSql = findings.some(({ detail }) => /\b(select|create|revoke|grant) /.test(detail));
+  const isFile = findings.some(({ detail }) => /_pipeline_\w+\.sql /.test(detail));
+  const [, url = 'URL'] = /'(postgres\S+)'/.exec(query) ?? [];
   return [
-    ...findings.flatMap(({ what, detail }) => [`✗ ${what}`, `    ${detail}`]),
-    ...(isSql ? [`SQL is run in the dashboard's SQL editor, or by: ${query} "SQL"`] : []),
+    ...findings.flatMap(({ what, detail }) => [`✗ ${sayFailed(what) ?? what}`, `    ${withTimes(detail)}`]),
+    ...(isSql ? [`SQL is run in the dashboard's SQL editor, or one statement a call by: ${query} "SQL"`] : []),
+    ...(isFile
+      ? [`A file of supabase/migrations is run there, or by: psql -1 -v ON_ERROR_STOP=1 -f FILE '${url}'`]
+      : []),
   ];
 }
 

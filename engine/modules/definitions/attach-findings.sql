@@ -22,8 +22,8 @@ v_lacking := (
 if not exists (select from pg_class where oid = v_table)
   or v_table <> to_regclass(v_lacking)
 then
-  return format('its table%s was dropped or made anew: run supabase/migrations/*_pipeline_%s.sql '
-    'once more, and before that cancel live runs of the former table: select millrace.cancel(id) '
+  return format('its table%s was dropped or made anew, its policies and grants gone: run the '
+    'newest *_pipeline_%s.sql again by psql or the SQL editor, after: select millrace.cancel(id) '
     'from millrace.runs where status = ''running'' and pipeline_id = %s',
     ' ' || v_lacking, v_name, p_pipeline.id);
 end if;

@@ -1,5 +1,7 @@
 // doctor() names each pipeline that its table no longer leads to, and rows that nothing has begun; its remedies mend both.
 import { expect } from 'vitest';
+import { findingLines } from '../../../cli/project/read-health.ts';
+import { sayFault } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { compilePipeline } from '../../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { inputOf } from '../../support/definitions.ts';
 import { makeAdoption, makeNotes } from '../../support/engine/status.ts';
@@ -127,8 +129,12 @@ test('doctor names a table that was made anew, and its migration ties the new on
     await engine.sql.query(statements);
     const [found = ''] = await amiss(engine);
     expect(found).toContain(
-      'its table public.items was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more',
+      'its table public.items was dropped or made anew, its policies and grants gone: ' +
+        'run the newest *_pipeline_flow.sql again by psql or the SQL editor, after: select millrace.cancel(id)',
     );
+    const lines = findingLines([{ what: '', detail: found }], "npx supabase db query --remote='postgresql://h/d'");
+    expect(lines.at(-2)).toMatch(/ or one statement a call by: npx supabase db query /);
+    expect(lines.at(-1)).toMatch(/ by: psql -1 -v ON_ERROR_STOP=1 -f FILE 'postgresql:\/\/h\/d'$/);
     // A table that was only renamed can be attached.
     if (statements.includes('drop table')) {
       expect(await engine.refusal(`select millrace.attach('flow')`)).toMatchObject({
@@ -178,6 +184,12 @@ test('doctor counts rows that show queued and never had a run, and the statement
   expect(found).toMatch(
     /^rows of flow that show first_status queued and have never had a run: 3 \(of the last 4000 by key\): select .*\. rows of flow that show second_status queued and have never had a run: 1 /,
   );
+  const what = 'rows that show work as queued have a run';
+  expect(sayFault({ kind: 'finding', what, detail: found })).toBe(
+    `rows that show work as queued have no run: ${found}`,
+  );
+  const [line] = findingLines([{ what, detail: found }], '');
+  expect(line).toBe('✗ rows that show work as queued have no run');
   for (const [statement] of found.matchAll(/select millrace\.start.*?(?= until it begins none)/g)) {
     await engine.sql.query(statement);
   }

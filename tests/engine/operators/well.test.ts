@@ -1,5 +1,7 @@
 // One word for all: a stage that nobody works at says why wherever it is shown, and "well" means the same everywhere.
 import { describe, expect } from 'vitest';
+import { type Finding, findingLines } from '../../../cli/project/read-health.ts';
+import { sayFault } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { minutes, open, told } from '../../support/engine/alerts.ts';
 import { signIn, withSecretKey } from '../../support/engine/operators.ts';
 import { chain, type Engine, type Row, findingsTest as test } from '../../support/engine.ts';
@@ -281,6 +283,12 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
       'Once it is set right, hurry or retry these runs',
   });
   expect(await finding()).toEqual([told(3)]);
+  const found = await engine.rows<{ what: string; detail: string }>(
+    `select what, detail from millrace.doctor() where not ok and detail ~ '^one of flow'`,
+  );
+  const words = 'one of flow since 2026-11-02 09:37 UTC (attempts: 3): There is no row in topic. ';
+  expect(sayFault({ kind: 'finding', ...(found[0] as Finding) })).toContain(`a stage is misconfigured: ${words}`);
+  expect(findingLines(found, '').join('\n')).toContain(`✗ a stage is misconfigured\n    ${words}`);
   await engine.advance('23 hours');
   expect(await finding(), 'they are still to be tried again').toMatchObject([{ ok: false }]);
   await runStage(engine, 'one');

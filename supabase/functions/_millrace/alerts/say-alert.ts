@@ -124,10 +124,26 @@ export function sayAlert(facts: AlertFacts): string {
 export const describeAlert = (facts: AlertFacts): string =>
   [sayAlert(facts), facts.resolved_at ? undefined : sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
+/** Checks of doctor() that say what should not be, each with what is when it fails. */
+const failed: Record<string, string> = {
+  'no stage is misconfigured': 'a stage is misconfigured',
+  'no invariant is violated': 'an invariant is violated',
+  'no errors in the last hour': 'errors in the last hour',
+  'nothing is paused': 'something is paused',
+  'rows that show work as queued have a run': 'rows that show work as queued have no run',
+};
+
+/** Says what a failed check has found; undefined where its own words say how it should be. */
+export const sayFailed = (what: string): string | undefined => failed[what];
+
+/** A text of the engine with its times to the minute, as people write them. */
+export const withTimes = (text: string) => text.replace(/(\d{4}-\d\d-\d\d \d\d:\d\d):[\d.]+\+00/g, '$1 UTC');
+
 /** Says what is not well in one sentence. */
 export function sayFault({ kind, what, detail, alert }: HealthFault): string {
   if (alert) return describeAlert(alert);
-  return `${kind === 'finding' ? 'not so: ' : ''}${what}${detail ? `: ${detail}` : ''}`;
+  const said = kind === 'finding' ? (sayFailed(what) ?? `not so: ${what}`) : what;
+  return `${said}${detail ? `: ${withTimes(detail)}` : ''}`;
 }
 
 const pages: Record<string, string> = {
