@@ -116,27 +116,28 @@ export function apiError(fault: ApiFault, prefix: string): StageError {
   const { status, message, headers } = fault;
   const code = fault.code ?? '';
   const type = fault.type ?? '';
+  const detail = message || undefined;
   if (status === 402 || withoutMoney.test(code) || withoutMoney.test(type) || saysWithoutMoney.test(message)) {
-    return new MisconfiguredError("The model account's money is out: add credit, or raise its limit.", message);
+    return new MisconfiguredError("The model account's money is out: add credit, or raise its limit.", detail);
   }
   if (status >= 300 && status < 400) {
     return new MisconfiguredError(`${prefix}_URL leads elsewhere (${status}): set it to the address that answers.`);
   }
   if (status === 401 || status === 403) {
-    return new MisconfiguredError(`The model refused ${prefix}_AUTH_TOKEN: correct it.`, message);
+    return new MisconfiguredError(`The model refused ${prefix}_AUTH_TOKEN: correct it.`, detail);
   }
   if (status === 404) {
-    return new MisconfiguredError(`The model was not found: correct ${prefix}_URL or ${prefix}_MODEL.`, message);
+    return new MisconfiguredError(`The model was not found: correct ${prefix}_URL or ${prefix}_MODEL.`, detail);
   }
   if (status === 409 && code === 'idempotency_key_reused') {
-    return new PermanentError(code, "The model took another request under this attempt's key.", undefined, message);
+    return new PermanentError(code, "The model took another request under this attempt's key.", undefined, detail);
   }
-  if (status === 409) return new RetriableError('conflict', 'The model answered 409', retryAfterMs(headers), message);
+  if (status === 409) return new RetriableError('conflict', 'The model answered 409', retryAfterMs(headers), detail);
   if (status === 529 || type === 'overloaded_error') {
     const said = `The model answered ${status}: its provider is overloaded.`;
-    return new RetriableError('overloaded', said, retryAfterMs(headers), message);
+    return new RetriableError('overloaded', said, retryAfterMs(headers), detail);
   }
-  if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model', message);
+  if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model', detail);
   const isTooLong = status === 413 || saysTooLong.test(message);
   return rejected(isTooLong ? 'context_length_exceeded' : code, message, prefix) ?? byParameter(fault, prefix);
 }
@@ -147,7 +148,8 @@ function faultOf(error: unknown): ApiFault | null {
   const { status, message, code, type, param, headers } = error;
   return {
     status,
-    message,
+    // The SDK's own words for an empty body.
+    message: message.endsWith('status code (no body)') ? '' : message,
     code: code ?? null,
     type: type ?? null,
     param: param ?? null,
