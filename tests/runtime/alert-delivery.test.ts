@@ -288,7 +288,7 @@ describe('an alert that can be acted on', () => {
       project,
       '40 % of what ended at intel of leads in the last 10 minutes failed',
       'now 62 %, most often as rate_limited',
-      'https://docs.example.com/v1/playbooks/reprocess.md',
+      'https://docs.example.com/v1/playbooks/throttle.md',
       `${page_url}#/pipeline/leads?stage=intel`,
       `${page_url}#/alerts?silence=7&minutes=60`,
     ];
