@@ -98,6 +98,23 @@ test('a batch that has named no files when its time is over is asked for them, n
   expectOne(site);
 });
 
+test('an answer without a model’s name holds up no other, and no odd or second line takes a row’s answer', async ({
+  engine,
+}) => {
+  const results = (lines: string[]) =>
+    lines.flatMap((text) => {
+      const line = JSON.parse(text);
+      const { model: _, ...body } = line.response.body;
+      const refused = { status_code: 400, body: { error: { code: 'forged', message: 'It is of no row.' } } };
+      const odd = { ...line, custom_id: line.custom_id.replace(/(\d+)$/, '00$1'), response: refused };
+      const second = { ...line, response: refused };
+      return [odd, { ...line, response: { status_code: '200', body } }, second].map((one) => JSON.stringify(one));
+    });
+  const site = await play(engine, { api: 'responses', plan: () => ({ results }) });
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
 test('a repeated refusal of a file fails no line behind the refused one', async ({ engine }) => {
   const site = await begun(engine, { plan: () => ({ end: 'running' }) });
   const [batch] = await engine.rows<{ id: string; job_id: string }>('select id, job_id from public.model_batches');

@@ -4,9 +4,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { parse } from 'smol-toml';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { denoBinary, oldDenoBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { startBatches } from '../../local/services/batches/server.ts';
 import { startServer } from '../support/http-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -121,6 +122,37 @@ test('a request whose Host header makes no address is answered with 400, and rea
   const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
   const { stdout } = await promisify(execFile)(denoBinary(), ['eval', ...args, ask], { cwd: functions });
   expect(stdout.trim()).toBe('400,400,400,200');
+});
+
+test('what a provider is paid for is sent once, though Deno sends a request again whose connection breaks', async () => {
+  const fault = (action: string) => (action === 'begin' || action === 'direct' ? ('lost' as const) : undefined);
+  const provider = await startBatches({ fault, answer: () => '{}' });
+  onTestFinished(() => provider.stop());
+  const ask = `
+    const { callProvider } = await import('file://${functions}/_millrace/batches/call-provider.ts');
+    const { createResponse } = await import('file://${functions}/_millrace/model/model-client.ts');
+    const { signal } = new AbortController();
+    const of = (api) => ({ prefix: 'LLM', api, url: '${provider.url}/v1', model: 'm', mode: 'inline', prices: {} });
+    const context = { log: console, traceId: '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed', retryCount: 0 };
+    const sent = [
+      () => callProvider('/batches', of('responses'), { signal, body: { input_file_id: 'f' } }),
+      ...['responses', 'chat', 'messages'].map((api) =>
+        () => createResponse({ model: 'm', input: 'Hello?' }, of(api), context, { signal, key: 'k' })),
+    ];
+    for (const send of sent) {
+      // The connection is kept open.
+      await callProvider('/batches?limit=1', of('responses'), { signal });
+      await send().catch((error) => console.log(error.code));
+    }
+    await callProvider('/batches?limit=1', of('responses'), { signal });
+    await fetch('${provider.url}/v1/responses', { method: 'POST', body: '{"input":"again"}' }).catch(() => {});
+    Deno.exit();
+  `;
+  const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
+  const { stdout } = await promisify(execFile)(denoBinary(), ['eval', ...args, ask], { cwd: functions });
+  expect(stdout.trim().split('\n')).toEqual(Array(4).fill('model_unreachable'));
+  // A text is sent twice: where that is over, no body has to be a blob.
+  expect(provider.calls).toMatchObject({ begin: 1, direct: 3 + 2 });
 });
 
 test('the old Deno is older than the stack’s', async () => {

@@ -29,6 +29,13 @@ test('a sentence says what, where and for how long, and what is counted to a cap
   expect(sayAlert(sla)).toBe('p95 of flow end to end is about 11 minutes 40 seconds, above its bound of 10 minutes');
 });
 
+test('an alert of the engine says what its checks have found, not what they looked for', () => {
+  const detail = 'no stage is misconfigured: intel of leads since 2026-11-29 20:44:00+00; not so: nothing is paused';
+  expect(sayAlert({ kind: 'engine', detail })).toBe(
+    'the engine is not well: a stage is misconfigured: intel of leads since 2026-11-29 20:44 UTC; something is paused',
+  );
+});
+
 test('a kind that only another release knows is named, and has a playbook all the same', () => {
   expect(sayAlert({ kind: 'tomorrow' })).toBe('an alert of kind tomorrow');
   expect(sayAlert({ kind: 'tomorrow', pipeline: 'flow', stage: 'only' })).toBe(

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import measure from 'fast-string-truncated-width';
@@ -178,7 +179,7 @@ test('a result is told with what made it and went into it, by its stage or its c
   const run = String(await orders.value(priced));
   const { stdout, code, stderr } = await inProcess(['show', run, '--origin', 'price_result']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(
+  expect(stripVTControlCharacters(stdout)).toMatch(
     /^stage +state +needs +made by\nread +completed +\S.*attempt \d+\nprice .* read +\S.*attempt \d+\n$/,
   );
   expect((await json('show', run, '--origin', 'price')).stages).toHaveLength(2);

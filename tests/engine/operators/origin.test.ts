@@ -134,10 +134,7 @@ test('the query of the docs counts the rows that each prompt has made, and what 
   engine,
 }) => {
   const page = fs.readFileSync('docs/model-stages.md', 'utf8');
-  const query = /^select m ->> 'model'[^;]*;/m
-    .exec(page)?.[0]
-    .replace('opinions', 'flow')
-    .replace('summarize', 'score');
+  const query = /^select m ->> 'model'[^;]*;/m.exec(page)?.[0].replace('opinions', 'flow').replace('judge', 'score');
   await engine.pipeline(chain(['score', 'mail', 'send']));
   const [id] = await engine.queued('score', 5);
   await work(engine, 'score', (item, place) => ({ ...completed(item), ...prompted(place < 2 ? 'aa' : 'bb') }));

@@ -90,7 +90,7 @@ const reads = {
     /^select m ->> 'model'[^;]*;/m.exec(fs.readFileSync('docs/model-stages.md', 'utf8')),
   )
     .replace('opinions', 'flow')
-    .replace('summarize', 'first'),
+    .replace('judge', 'first'),
   'a preview of failed runs': `select public.millrace_act(
     '{"verb": "preview", "do": {"verb": "retry"}, "filter": {"pipeline": "flow", "error_code": "code_1"}}')`,
   'a slice of failed runs': `with b as (update millrace.bulks set state = 'running' returning id)

@@ -46,7 +46,7 @@ const sentences = {
     `services hold ${place} back for ${secondsInWords(value)}, above ${secondsInWords(above)}: ${detail}`,
   unattended: ({ value, place, detail }) =>
     `nobody has taken up what is ready at ${place} for ${secondsInWords(value)}: ${detail}`,
-  engine: ({ detail }) => `the engine is not well: ${detail}`,
+  engine: ({ detail }) => `the engine is not well: ${plainly(detail)}`,
 } satisfies Record<string, (said: Said) => string>;
 
 type Kind = keyof typeof sentences;
@@ -132,6 +132,13 @@ const failed: Record<string, string> = {
   'nothing is paused': 'something is paused',
   'rows that show work as queued have a run': 'rows that show work as queued have no run',
 };
+
+/** Says the findings of an engine's alert as what their checks have found, with readable times. */
+const plainly = (findings: string) =>
+  Object.entries(failed).reduce(
+    (said, [check, found]) => said.replace(`not so: ${check}`, found).replace(check, found),
+    withTimes(findings),
+  );
 
 /** Says what a failed check has found; undefined where its own words say how it should be. */
 export const sayFailed = (what: string): string | undefined => failed[what];

@@ -58,8 +58,8 @@ export interface BatchApi {
 /** The number of the row that a custom_id names; null for one that is not of this batch. */
 export function lineOf(customId: unknown, { key }: BatchRow): number | null {
   if (typeof customId !== 'string' || !customId.startsWith(`${key}-`)) return null;
-  const line = Number(customId.slice(key.length + 1));
-  return Number.isSafeInteger(line) ? line : null;
+  const line = customId.slice(key.length + 1);
+  return /^[1-9]\d{0,14}$/.test(line) ? Number(line) : null;
 }
 
 export const customIdOf = (id: number, { key }: BatchRow): string => `${key}-${id}`;

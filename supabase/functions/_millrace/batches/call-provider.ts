@@ -1,6 +1,7 @@
 import { excerpt, messageOf, RetriableError } from '../errors.ts';
 import { apiError } from '../model/model-errors.ts';
 import type { Provider } from '../model/model-settings.ts';
+import { sentOnce } from '../model/sent-once.ts';
 import { parseJson } from '../parse-json.ts';
 
 /** The version of Anthropic's API that these requests are written for. */
@@ -58,7 +59,7 @@ async function open(path: string, provider: Provider, { signal, method, body, ke
         ...(!(body instanceof FormData) && body !== undefined && { 'content-type': 'application/json' }),
         ...(key && { 'idempotency-key': key }),
       },
-      ...(body !== undefined && { body: isForm ? (body as BodyInit) : JSON.stringify(body) }),
+      ...(body !== undefined && { body: isForm ? (body as BodyInit) : sentOnce(JSON.stringify(body)) }),
       // The key is for this provider alone.
       redirect: 'manual',
       signal,

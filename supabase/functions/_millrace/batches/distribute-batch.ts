@@ -75,8 +75,8 @@ function sumsOf({ batch, context }: Work): Promise<z.output<typeof sums>> {
 /** Reads the files on from where the last invocation ended. False when there is more. */
 async function takeResults(work: Work, from: Progress): Promise<boolean> {
   const { batch, begun, steps, context } = work;
-  const files = await filesOf(work);
   let { pass, file, line } = from;
+  const files = await filesOf(work, pass);
   for (; file < files.length; file++, line = 0) {
     const read = await takeFile(work, files[file] as string, line);
     if (read !== null) {
@@ -101,13 +101,17 @@ async function takeResults(work: Work, from: Progress): Promise<boolean> {
   return true;
 }
 
-/** Returns where the results are. A batch that had results but named no files when its time was over is asked for them anew. */
-async function filesOf({ batch, begun, context }: Work): Promise<string[]> {
+/**
+ * Returns where the results are. The provider is asked anew where results were missing in the last pass, and where the batch named no
+ * files when its time was over, though it had results.
+ */
+async function filesOf({ batch, begun, context }: Work, pass: number): Promise<string[]> {
   const { files, results } = begun;
-  if (files.length > 0 || results === 0 || batch.job_id === null) return files;
+  const areKnown = pass === 1 && (files.length > 0 || results === 0);
+  if (areKnown || batch.job_id === null) return files;
   const provider = providerOf(batch, context.env);
   const state = await apiOf(batch).stateOf(batch.job_id, { provider, signal: context.signal });
-  return state?.files ?? [];
+  return state?.files ?? files;
 }
 
 /** Takes the results in a file behind so many lines. Null when all are taken, else the lines that are read. */
@@ -117,6 +121,7 @@ async function takeFile({ batch, context }: Work, file: string, from: number): P
   let unknown = 0;
   let read = from;
   let taken: object[] = [];
+  const seen = new Set<number>();
   const save = async () => {
     if (taken.length === 0) return;
     await callBatches(context, z.unknown(), 'model_batch_take', { p_job: { id: batch.id }, p_items: taken });
@@ -125,8 +130,9 @@ async function takeFile({ batch, context }: Work, file: string, from: number): P
   for await (const result of apiOf(batch).results(file, { provider, batch, signal: context.signal }, from)) {
     read += 1;
     if (result === 'unknown') unknown += 1;
-    else if (result.answer) {
+    else if (result.answer && !seen.has(result.line)) {
       const { line, answer } = result;
+      seen.add(line);
       taken.push({ line, answer, usage: usageIn(answer, batch, { settings, table }) });
     }
     if (taken.length >= TAKE) await save();
@@ -148,11 +154,17 @@ const prices = z
   })
   .catch({ settings: {} });
 
-/** Returns the usage of an answer, whether or not its row still wants it. */
+/**
+ * Returns the usage of an answer, whether or not its row still wants it. Null where the answer is of a form that cannot be read,
+ * which its row will say: it must not hold up the answers of the others.
+ */
 function usageIn(answer: LineAnswer, batch: BatchRow, { settings, table }: z.output<typeof prices>): object | null {
-  const response = 'body' in answer ? responseOf(batch.api, answer.body) : null;
-  if (!response) return null;
-  return usageOf({ ...response, metadata: { price: 'batch' } }, '', { prices: settings }, table);
+  try {
+    const response = 'body' in answer ? responseOf(batch.api, answer.body) : null;
+    return response && usageOf({ ...response, metadata: { price: 'batch' } }, '', { prices: settings }, table);
+  } catch {
+    return null;
+  }
 }
 
 const silences: Record<Begun['status'], [code: string, message: string]> = {

@@ -10,7 +10,7 @@ const window = '24h';
 const batchError = z.object({
   code: z.string().nullish(),
   message: z.string().nullish(),
-  line: z.number().nullish(),
+  line: z.number().int().nullish().catch(null),
 });
 const batchObject = z.object({
   id: z.string(),
@@ -21,13 +21,13 @@ const batchObject = z.object({
   error_file_id: z.string().nullish(),
   errors: z.object({ data: z.array(batchError).nullish() }).nullish(),
   request_counts: z.object({ total: z.number(), completed: z.number(), failed: z.number() }).nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
 });
-const page = z.object({ data: z.array(batchObject), has_more: z.boolean().nullish() });
+const page = z.object({ data: z.array(z.unknown()), has_more: z.boolean().nullish() });
 const result = z.object({
   custom_id: z.string(),
-  response: z.object({ status_code: z.number(), body: z.unknown() }).nullish(),
-  error: z.object({ code: z.string().nullish(), message: z.string().nullish() }).nullish(),
+  response: z.object({ status_code: z.coerce.number(), body: z.unknown() }).nullish(),
+  error: z.object({ code: z.unknown(), message: z.unknown() }).partial().nullish().catch(null),
 });
 /** Codes of lines whose turn never came. */
 const lapsedCodes = ['batch_expired', 'batch_cancelled'];
@@ -64,18 +64,23 @@ export const openaiBatches: BatchApi = {
     return readAs(batchObject, await callProvider('/batches', provider, { signal, body, key })).id;
   },
   async find({ provider, batch, signal }) {
+    const earliest = begunBefore(batch.begun_at);
     let after = '';
     for (;;) {
       const answer = await callProvider(`/batches?limit=100${after}`, provider, { signal });
       const { data, has_more: more } = readAs(page, answer);
-      const found = data.find(
-        ({ metadata }) => metadata?.millrace === batch.key && metadata.round === String(batch.round),
+      // Another program's batch in the same account may be of another form.
+      const batches = data.flatMap((item) => batchObject.safeParse(item).data ?? []);
+      const found = batches.find(
+        ({ metadata }) => metadata?.millrace === batch.key && String(metadata.round) === String(batch.round),
       );
       if (found) return { id: found.id, unsure: false };
-      const last = data.at(-1);
-      // The newest come first, and none was begun before its rows were gathered.
-      if (!more || !last || last.created_at < begunBefore(batch.begun_at)) return null;
-      after = `&after=${encodeURIComponent(last.id)}`;
+      const last = batches.at(-1);
+      // No batch was begun before its rows were gathered.
+      if (!more || data.length === 0 || (last && batches.every(({ created_at: at }) => at < earliest))) return null;
+      const next = last ? `&after=${encodeURIComponent(last.id)}` : after;
+      if (next === after) throw new RetriableError('invalid_output', 'The provider’s list of batches does not go on.');
+      after = next;
     }
   },
   owns: async () => true,
@@ -121,7 +126,7 @@ function resultOf(text: string, batch: BatchCall['batch']): BatchResult | 'unkno
   if (!parsed.success || line === null) return 'unknown';
   const { response, error } = parsed.data;
   if (response && response.status_code < 400) return { line, answer: { body: response.body, fault: null } };
-  if (!response && lapsedCodes.includes(error?.code ?? '')) return { line, answer: null };
+  if (!response && lapsedCodes.includes(String(error?.code))) return { line, answer: null };
   const said = ((response?.body as { error?: unknown } | null)?.error ?? error ?? {}) as Record<string, unknown>;
   const word = (name: string) => (typeof said[name] === 'string' ? (said[name] as string) : null);
   const fault = { code: word('code'), type: word('type'), message: word('message') ?? 'no reason given' };

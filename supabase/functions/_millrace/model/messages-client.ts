@@ -5,6 +5,7 @@ import { parseJson } from '../parse-json.ts';
 import { fromMessages, type toMessages } from './messages-form.ts';
 import { type ApiFault, apiError, faultInside } from './model-errors.ts';
 import type { Provider } from './model-settings.ts';
+import { sentOnce } from './sent-once.ts';
 
 /** The version of the Messages API that these requests are written for. */
 const version = '2023-06-01';
@@ -50,7 +51,7 @@ async function callAnthropic(
         'anthropic-version': version,
         ...(provider.token && { 'x-api-key': provider.token }),
       },
-      body: JSON.stringify(storable(body)),
+      body: sentOnce(JSON.stringify(storable(body))),
       // A fetch that follows a redirect takes the key in x-api-key along to any host.
       redirect: 'manual',
       signal,

@@ -41,7 +41,7 @@ export function toMessages(asked: Asked, retryCount = 0) {
   };
 }
 
-const tokens = z.number().nullish();
+const tokens = z.number().nullish().catch(null);
 const block = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
@@ -63,7 +63,8 @@ const message = z.object({
       cache_read_input_tokens: tokens,
       cache_creation_input_tokens: tokens,
     })
-    .nullish(),
+    .nullish()
+    .catch(null),
 });
 
 /**

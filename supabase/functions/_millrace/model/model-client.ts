@@ -12,6 +12,7 @@ import { createMessage } from './messages-client.ts';
 import { toMessages } from './messages-form.ts';
 import { apiError, bodyOf, faultInside, modelError, refusedParameter } from './model-errors.ts';
 import type { Provider } from './model-settings.ts';
+import { sentOnce } from './sent-once.ts';
 
 /** Which of the parameters below a model has refused, by its address and name, for as long as this isolate lives. */
 const refusedBy = new Map<string, Set<string>>();
@@ -32,6 +33,7 @@ export function modelClient(provider: Pick<Provider, 'url' | 'token'>): OpenAI {
     maxRetries: 0,
     // A redirect is refused: it could take the key to any host.
     fetchOptions: { redirect: 'manual' },
+    fetch: (url, init) => fetch(url, typeof init?.body === 'string' ? { ...init, body: sentOnce(init.body) } : init),
   });
 }
 

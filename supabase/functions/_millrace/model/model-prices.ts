@@ -61,7 +61,8 @@ export interface TokenCounts {
  * @internal
  */
 export function priceOf(model: string, tables: readonly PriceTable[]): { price: ModelPrice; date: string } | null {
-  for (const name of [model, model.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, '')]) {
+  // An answer may name no model.
+  for (const name of [model, `${model}`.replace(/-(?:\d{8}|\d{4}-\d{2}-\d{2})$/, '')]) {
     for (const { models, date } of tables) {
       const price = Object.hasOwn(models, name) ? models[name] : undefined;
       if (price) return { price, date };
