@@ -1,5 +1,5 @@
 import type { TakenMessage } from '../engine/alert-contract.ts';
-import { type AlertLinks, linksOf } from './alert-links.ts';
+import { type AlertLinks, linksOf } from './link-alerts.ts';
 import { playbookOf, sayAlert, sayNow } from './say-alert.ts';
 
 type Facts = TakenMessage['events'][number];

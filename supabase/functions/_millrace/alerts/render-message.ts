@@ -1,7 +1,7 @@
 import { excerpt } from '../errors.ts';
-import { type AlertLinks, linksOf } from './alert-links.ts';
 import type { AlertEvent, AlertMessage } from './alert-message.ts';
 import { type EventGroup, groupEvents } from './group-events.ts';
+import { type AlertLinks, linksOf } from './link-alerts.ts';
 
 const SHOWN_EVENTS = 20;
 const LONGEST_SUBJECT = 160;
