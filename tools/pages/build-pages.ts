@@ -1,13 +1,22 @@
 // Builds the pages in pages/, each into a folder of its own that any static host can serve. Git leaves them alone.
 import fs from 'node:fs';
 import path from 'node:path';
+import process from 'node:process';
 import { arePagesBuilt, builtPage, notePages, pageNames, pagesDigest } from './pages-built.mjs';
 
 /** Builds the pages of the project in `root`, where they are not what stands in pages/. */
 export async function buildPages(root: string): Promise<void> {
   if (arePagesBuilt(root)) return;
   const source = pagesDigest(root);
-  for (const name of pageNames) await buildPage(root, name);
+  const { NODE_ENV: before } = process.env;
+  // Vite takes libraries' code for development where a test runner has set another.
+  process.env.NODE_ENV = 'production';
+  try {
+    for (const name of pageNames) await buildPage(root, name);
+  } finally {
+    if (before === undefined) delete process.env.NODE_ENV;
+    else process.env.NODE_ENV = before;
+  }
   notePages(root, source);
 }
 
