@@ -2,7 +2,7 @@
 import type { Locator, Page } from 'playwright-core';
 
 /** No control may be further away than so many Tabs. */
-const mostTabs = 40;
+const mostTabs = 30;
 
 const focusOf = (element: Node) => {
   if (element === document.activeElement) return 'here';
