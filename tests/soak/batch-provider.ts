@@ -9,7 +9,7 @@ type Body = Record<string, unknown>;
 
 /** How many batches and calls of a campaign may go wrong, so that each campaign ends. */
 const mayFail = { batches: 14, calls: 60 };
-/** One call of so many goes wrong. */
+/** The provider lets a call in so many go wrong. */
 const every = 6;
 /** US dollars for a million tokens at the direct price. */
 export const price = { input: 2, output: 10 };

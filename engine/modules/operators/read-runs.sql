@@ -94,9 +94,8 @@ from millrace.stages s
 where s.id = p_attempt.stage_id
 $$;
 
--- One run, {"run": 42}, with its stages and what made their results, attempts, children, cost,
--- turns, decisions and lines.
--- Its ten newest attempts have their log.
+-- Shows a run, {"run": 42}, with its stages and what made their results, attempts, children, cost,
+-- turns, decisions and journal entries. The ten newest attempts have their log.
 -- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb

@@ -1,7 +1,7 @@
 -- Finds rows that do not show the state of their runs between two ids. Without ids it finds
--- histories that are no chain of legal moves to the row's value. No faults are: a locked row that
--- does not show its claim, a due retry that the sweep has yet to show, an open question that a
--- person moved, and a failure shown with a former value of its code.
+-- histories that are no chain of legal moves to the row's value. Leaves out locked rows that do not
+-- show their claim, due retries that the sweep has yet to show, open questions that a person moved,
+-- and failures shown with a former value of their code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault

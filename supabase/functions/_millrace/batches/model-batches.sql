@@ -429,8 +429,8 @@ join public.model_batch_lines l on l.id = split_part(i.value, '-', 2)::bigint
 join public.model_batches b on b.id = l.batch_id and b.key = split_part(i.value, '-', 1)
 $$;
 
--- Deletes batches with their questions thirty days after they ended. A batch whose own run failed or
--- was cancelled never ends: it goes thirty days after its time, once no run needs it any more.
+-- Deletes batches with their questions thirty days after they ended. A batch whose own run failed
+-- or was cancelled never ends: it goes thirty days after its time, once no run needs it any more.
 create function public.model_batch_expire() returns void
 language sql security definer set search_path = ''
 as $$

@@ -26,8 +26,8 @@ const batchObject = z.object({
 const page = z.object({ data: z.array(z.unknown()), has_more: z.boolean().nullish() });
 const result = z.object({
   custom_id: z.string(),
-  response: z.object({ status_code: z.coerce.number(), body: z.unknown() }).nullish(),
-  error: z.object({ code: z.unknown(), message: z.unknown() }).partial().nullish().catch(null),
+  response: z.object({ status_code: z.coerce.number().min(100), body: z.unknown() }).nullish(),
+  error: z.record(z.string(), z.unknown()).nullish().catch(null),
 });
 /** Codes of lines whose turn never came. */
 const lapsedCodes = ['batch_expired', 'batch_cancelled'];
