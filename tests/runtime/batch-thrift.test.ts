@@ -108,7 +108,9 @@ test('an answer without a model’s name holds up no other, and no odd or second
       const refused = { status_code: 400, body: { error: { code: 'forged', message: 'It is of no row.' } } };
       const odd = { ...line, custom_id: line.custom_id.replace(/(\d+)$/, '00$1'), response: refused };
       const second = { ...line, response: refused };
-      return [odd, { ...line, response: { status_code: '200', body } }, second].map((one) => JSON.stringify(one));
+      const empty = { ...line, response: { status_code: null, body: {} } };
+      const known = { ...line, response: { status_code: '200', body } };
+      return [odd, empty, known, second].map((one) => JSON.stringify(one));
     });
   const site = await play(engine, { api: 'responses', plan: () => ({ results }) });
   expect(await site.outcomes()).toEqual(allDone);
