@@ -48,12 +48,10 @@ const screenHits = (): Hit[] =>
  * the text anywhere in their label, errors or metadata, and the way to all of these.
  */
 async function findRuns(text: string): Promise<Hit[]> {
-  const ask = (name: string, query: object) =>
-    read<{ runs: ListedRun[] }>(name, { text, ...query }).then(
-      ({ runs }) => runs,
-      () => [],
-    );
-  const [known, beside] = await Promise.all([ask('search', {}), ask('runs', { limit: 10 })]);
+  const [{ runs: known }, { runs: beside }] = await Promise.all([
+    read<{ runs: ListedRun[] }>('search', { text }),
+    read<{ runs: ListedRun[] }>('runs', { text, limit: 10 }),
+  ]);
   const all = [...known, ...beside.filter(({ run }) => !known.some((one) => one.run === run))];
   const list = { address: to('runs', '', { text }), title: `All runs with “${text}”`, kind: 'label, error, metadata' };
   const hits = all.map((run) => ({
@@ -76,6 +74,7 @@ function Palette() {
   const text = useSignal('');
   const known = useSignal<Hit[]>(screenHits());
   const found = useSignal<Hit[]>([]);
+  const isAnswered = useSignal(true);
   const place = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
   // Before the next key comes.
@@ -93,8 +92,10 @@ function Palette() {
     const asked = text.value.trim();
     if (asked === '') return;
     const timer = setTimeout(async () => {
-      const hits = await findRuns(asked).catch(() => []);
-      if (text.value.trim() === asked) found.value = hits;
+      const hits = await findRuns(asked).catch(() => undefined);
+      if (text.value.trim() !== asked) return;
+      found.value = hits ?? [];
+      isAnswered.value = hits !== undefined;
     }, 200);
     return () => clearTimeout(timer);
   }, [text.value]);
@@ -134,7 +135,10 @@ function Palette() {
         />
       </form>
       <p class="hint" role="status">
-        {hits.length === 0 ? 'Nothing is called so.' : 'Enter opens the marked one; the arrows move the mark.'}
+        {!isAnswered.value && 'The project did not answer, so no run was searched. '}
+        {hits.length > 0
+          ? 'Enter opens the marked one; the arrows move the mark.'
+          : isAnswered.value && 'Nothing is called so.'}
       </p>
       <ul class="hits">
         {hits.map((hit) => (

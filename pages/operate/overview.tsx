@@ -186,16 +186,16 @@ function OpenAlerts({ alerts, playbooks_url, stages }: OpenAlertsProps) {
   return (
     <section class="alerts" aria-label="Open alerts">
       <h3>
-        <State is="alert">{`Open alerts: ${alerts.length === 20 ? '20 or more' : alerts.length}`}</State>
+        <a href={to('alerts')}>
+          <State is="alert">{`Open alerts: ${alerts.length === 20 ? '20 or more' : alerts.length}`}</State>
+        </a>
       </h3>
       <ul>
         {engineFirst(alerts)
           .slice(0, shownAlerts)
           .map((alert) => (
             <li key={alert.id}>
-              <a href={to('alerts', '', { pipeline: alert.pipeline })}>
-                <Words text={describeAlert(alert)} most={240} />
-              </a>
+              <Words text={describeAlert(alert)} most={240} />
               <span class="hint">
                 {' · open since '}
                 <Moment at={alert.raised_at} />
@@ -206,7 +206,7 @@ function OpenAlerts({ alerts, playbooks_url, stages }: OpenAlertsProps) {
             </li>
           ))}
       </ul>
-      {alerts.length > shownAlerts && <a href={to('alerts')}>all open alerts</a>}
+      {alerts.length > shownAlerts && <p class="hint">{shownAlerts} of them are shown.</p>}
     </section>
   );
 }

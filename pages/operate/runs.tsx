@@ -53,7 +53,7 @@ export function ListedRuns({ query }: { query: Record<string, unknown> }) {
         <>
           <Matches of={query} />
           <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
-          <RunsTable runs={runs} chosen={chosen} none={isEnd ? 'No run matches.' : noneYet(query, pages)} />
+          <RunsTable of={query} runs={runs} chosen={chosen} none={isEnd ? 'No run matches.' : noneYet(query, pages)} />
         </>
       )}
     </List>
@@ -80,12 +80,14 @@ function Matches({ of: query }: { of: Record<string, unknown> }) {
 }
 
 interface TableProps {
+  /** The filter; it names the pipeline where the table need not. */
+  of: Record<string, unknown>;
   runs: ListedRun[];
   chosen: { value: number[] };
   none: string;
 }
 
-function RunsTable({ runs, chosen, none }: TableProps) {
+function RunsTable({ of: query, runs, chosen, none }: TableProps) {
   const all = runs.map(({ run }) => run);
   const isAll = runs.length > 0 && all.every((run) => chosen.value.includes(run));
   const choose = (some: number[], isOn: boolean) => {
@@ -111,7 +113,7 @@ function RunsTable({ runs, chosen, none }: TableProps) {
         },
         { name: 'Run', cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
         { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
-        { name: 'Pipeline', cell: (r) => <PipelineLink of={r.pipeline} /> },
+        ...(query.pipeline ? [] : [{ name: 'Pipeline', cell: (r: ListedRun) => <PipelineLink of={r.pipeline} /> }]),
         { name: 'Status', cell: (r) => <State is={r.status}>{r.ended_as ?? r.status}</State> },
         {
           name: 'Stage',
