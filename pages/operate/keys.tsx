@@ -1,4 +1,4 @@
-// The keyboard: a palette that finds screens, pipelines and runs, and letters that lead to screens.
+// The keyboard: a palette that finds screens, pipelines and runs, and letters that lead to screens and from row to row.
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ListedRun, Overview } from '../../operators/answers.ts';
@@ -22,11 +22,23 @@ export function listenToKeys(): () => void {
     if (screen) go(to(screen));
     else if (event.key === '/') openPalette();
     else if (event.key === '?') openHelp();
+    else if (event.key === 'j' || event.key === 'k') focusRow(event.key === 'j');
     else return;
     event.preventDefault();
   }
   document.addEventListener('keydown', onKey);
   return () => document.removeEventListener('keydown', onKey);
+}
+
+/** Moves the focus to the next row of a list, or to the one before: Tab alone stops at each link of each row between. */
+function focusRow(isNext: boolean): void {
+  const from = document.activeElement ?? document.body;
+  const side = isNext ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING;
+  const controls = [...document.querySelectorAll('main :is(tbody tr, li)')]
+    .filter((row) => !row.contains(from) && from.compareDocumentPosition(row) & side)
+    .map((row) => row.querySelector<HTMLElement>('a, button, input'))
+    .filter((control) => control?.checkVisibility());
+  controls.at(isNext ? 0 : -1)?.focus();
 }
 
 export const openPalette = () => openDialog(() => <Palette />);
@@ -160,6 +172,8 @@ function Help() {
   const keys: [string, string][] = [
     ['/', 'search'],
     ['?', 'these keys'],
+    ['j', 'the next row'],
+    ['k', 'the row before'],
     ['Esc', 'close a dialog'],
     ...Object.values(screens).flatMap(({ key, title }): [string, string][] => (key ? [[`g ${key}`, title]] : [])),
   ];

@@ -1,28 +1,34 @@
 // A person's way through the operator's page by the keyboard alone; other tests use the mouse.
-import type { Locator, Page } from 'playwright-core';
+import type { ElementHandle, Locator, Page } from 'playwright-core';
 
-/** No control may be further away than so many Tabs. */
-const mostTabs = 30;
+/** No control may be further away than so many presses of a key. */
+const mostPresses = 30;
 
-const focusOf = (element: Node) => {
-  if (element === document.activeElement) return 'here';
-  return element.isConnected ? 'elsewhere' : 'gone';
+/** Whether an element has the focus; else the key that leads nearer to it: to its row of a list, or to the next control. */
+const wayTo = (element: Element) => {
+  const from = document.activeElement ?? document.body;
+  if (element === from) return 'here';
+  if (!element.isConnected) return 'gone';
+  const row = element.closest('main tbody tr, main li');
+  if (!row || row.contains(from) || /^(INPUT|TEXTAREA|SELECT)$/.test(from.tagName)) return 'Tab';
+  return from.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING ? 'j' : 'k';
 };
 
-/** Presses Tab until this has the focus, as somebody without a mouse does. */
+/** Presses keys until this has the focus, as somebody without a mouse does. */
 export async function tabTo(page: Page, wanted: Locator): Promise<void> {
   // Looked up once, which costs more than all else here, and again where the page has drawn another in its place.
-  let found = await wanted.elementHandle();
-  for (let n = 0; n <= mostTabs; n += 1) {
-    let focus = await found?.evaluate(focusOf);
-    if (focus === 'gone') {
-      found = await wanted.elementHandle();
-      focus = await found?.evaluate(focusOf);
+  const find = async () => (await wanted.elementHandle()) as ElementHandle<Element>;
+  let found = await find();
+  for (let n = 0; n <= mostPresses; n += 1) {
+    let way = await found.evaluate(wayTo);
+    if (way === 'gone') {
+      found = await find();
+      way = await found.evaluate(wayTo);
     }
-    if (focus === 'here') return;
-    await page.keyboard.press('Tab');
+    if (way === 'here') return;
+    await page.keyboard.press(way === 'gone' ? 'Tab' : way);
   }
-  throw new Error(`${mostTabs} Tabs do not lead to ${wanted}`);
+  throw new Error(`${mostPresses} presses of Tab, j and k do not lead to ${wanted}`);
 }
 
 /** One way through the page; keeps what was pressed and looked at, by the names that the docs say in bold. */
