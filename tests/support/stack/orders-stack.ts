@@ -155,8 +155,11 @@ export class OrdersStack extends ProjectStack {
     await worker.leave();
   }
 
-  /** Parcels on their way, about which an alert of each kind is open; it stays so for five minutes after its cause. */
+  /** Parcels on their way, about which an alert of each kind is open and no other; it stays so for a day after its cause. */
   async parcels(): Promise<void> {
+    // A slow machine has met others until now.
+    await this.rows(`delete from millrace.alert_rules where kind not in ('engine', 'late')`);
+    await this.rows('delete from millrace.alerts');
     await this.rows('select millrace.define($1)', [compiled(parcels)]);
     await this.rows(`select millrace.start('parcels', n::text) from generate_series(1, 13) n`);
     const pack = (item: Row & { attempt: number; token: string }, n: number): Row => {
@@ -173,6 +176,7 @@ export class OrdersStack extends ProjectStack {
     await this.rows(`update millrace.attempts a set late_at = millrace.now() from millrace.stages s
       where s.id = a.stage_id and s.name = 'pack' and a.late_at is not null`);
     await this.rows(`update millrace.alert_rules set hold = '0' where kind = 'engine'`);
+    await this.rows(`update millrace.alert_rules set recover = '1 day'`);
     await this.rows(`select millrace.report('error', 'rule_failed', 'a word of the engine')`);
     // Rules are judged once a minute.
     await this.rows(`update millrace.settings set value = '' where name = 'rules_judged_at'`);
