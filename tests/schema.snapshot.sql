@@ -360,6 +360,9 @@ view millrace.due_findings
   column ok boolean
   column what text
   as  SELECT format('due rows of pipeline %s are found by an index'::text, p.name) AS what, i.found AS ok, CASE WHEN i.found THEN p.due_column ELSE format('each sweep reads the whole table: create index concurrently on %s (%I, %I);'::text, p.entity_table, p.due_column, p.entity_key) END AS detail FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (EXISTS ( SELECT FROM pg_index i_1 JOIN pg_class c ON c.oid = i_1.indexrelid JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'::name JOIN pg_attribute a ON a.attrelid = i_1.indrelid AND a.attnum = i_1.indkey[0] WHERE i_1.indrelid = p.entity_table::oid AND a.attname = p.due_column AND i_1.indisvalid)) AS found) i WHERE p.due_column IS NOT NULL;
+view millrace.due_messages
+  column id bigint
+  as  SELECT m.id FROM millrace.alert_channels c CROSS JOIN LATERAL ( SELECT o.id, o.tried_at + o.wait AS next_at FROM millrace.alert_messages o WHERE o.channel_id = c.id AND o.state = 'waiting'::text ORDER BY o.id LIMIT 1) m WHERE c.enabled AND COALESCE(m.next_at <= (( SELECT millrace.now() AS now)), true);
 table millrace.due_progress with (fillfactor=50)
   column lap_at timestamp with time zone
   column lap_key text
@@ -752,7 +755,7 @@ view millrace.run_verbs
   column needs text[]
   column states text[]
   column verb text
-  as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'millrace.start_one($1, $2)'::text), ('edit'::text,'{stage,attempt}'::text,NULL::text,true,false,true,'millrace.edit_one($1, $2, $3)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
+  as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'(select millrace.begin_at_once(array[($1).id], ($2).stage_id, true) wake, null::jsonb did)'::text), ('edit'::text,'{stage,attempt}'::text,NULL::text,true,false,true,'millrace.edit_one($1, $2, $3)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -814,6 +817,15 @@ view millrace.shared_limit_state
   column today jsonb
   column window_ends_at timestamp with time zone
   as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m CROSS JOIN LATERAL millrace.in_flight_at(m.stage_id) in_flight_at(attempt_id, key) WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average, is_spent) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE (EXISTS ( SELECT FROM millrace.budgets_of(l.*, s.id) b(kind, spent, bound, unspent, average, is_spent) WHERE b.is_spent))), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
+view millrace.shown_stages
+  column demanded boolean
+  column id integer
+  column name text
+  column ordinal integer
+  column ready text
+  column shows jsonb
+  column version_id integer
+  as  SELECT vs.version_id, s.id, s.name, vs."position" AS ordinal, s.shows, vs.on_demand OR (EXISTS ( SELECT FROM millrace.version_stages d WHERE d.version_id = vs.version_id AND d.on_demand AND (vs.stage_id = ANY (d.dependents)))) AS demanded, COALESCE(s.shows ->> 'queued'::text, s.shows ->> 'asked'::text) AS ready FROM millrace.version_stages vs JOIN millrace.stages s ON s.id = vs.stage_id;
 table millrace.silences
   column id bigint not null generated always as identity
   column journal_entry bigint not null

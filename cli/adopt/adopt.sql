@@ -200,7 +200,8 @@ begin
   select (array_agg(s.id order by s.ordinal) filter (where s.shows ->> 'enter' = p_value))[1],
     string_agg(distinct s.shows ->> 'enter', ', ')
   into v_stage_id, v_gates
-  from millrace.stages_of_version(v_pipeline.current_version_id) s;
+  from millrace.shown_stages s
+  where s.version_id = v_pipeline.current_version_id;
   if v_stage_id is null then
     raise exception 'p_value is %, at which no layer of pipeline % is entered',
       coalesce(p_value, 'null'), p_pipeline

@@ -31,20 +31,6 @@ return (
   where s.id = p_stage_id);
 $$;
 
--- Tells whether one more worker of this stage would find work and be let in. Asked last, since the
--- look for work passes all that is started.
-create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
-as $$
-if exists (
-    select from millrace.wake_ups r
-    where r.stage_id = p_stage.id
-      and r.woken_at > (select millrace.now()) - interval '2 seconds') then
-  return false;
-end if;
-return p_stage.max_workers > millrace.live_workers(p_stage.id)
-  and millrace.has_ready_work(p_stage.id);
-$$;
-
 -- Locks the due attempt of a stage that is to run alone on its host now. An idle host begins with
 -- one that was lost alone before (p_first), and takes others when nothing else is left. A worker
 -- that has left runs them in its retired isolate.

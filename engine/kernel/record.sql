@@ -238,6 +238,7 @@ as $$
 declare
   v_group record;
   v_left record;
+  v_apply text;
 
 items := array(select i from unnest(p_items) i where i.verdict is not null);
 ready := '{}';
@@ -254,9 +255,23 @@ loop
     items := items || v_left.late;
     v_group.items := v_left.in_time;
   end if;
-  -- An apply function may have started a stage over or deleted the entity.
-  if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
-    and millrace.apply_results(v_group.stage_id, v_group.items) then
+  v_apply := (
+    select s.apply || '(jsonb)'
+    from millrace.stages s
+    where s.id = v_group.stage_id and v_group.outcome = 'completed'
+      and cardinality(v_group.items) > 0);
+  if v_apply is not null then
+    if to_regprocedure(v_apply) is null then
+      raise exception 'MR004: the stage''s apply function % does not exist', v_apply
+        using hint = 'Create it again, or define the pipeline without it; '
+          'then retry the dead letters.';
+    end if;
+    execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
+    using (
+      select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
+        'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
+      from unnest(v_group.items) i);
+    -- The apply function may have started a stage over or deleted the entity.
     v_left := millrace.without_late(v_group.items);
     items := items || v_left.late;
     v_group.items := v_left.in_time;
@@ -271,30 +286,6 @@ loop
     when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
   end case;
 end loop;
-$$;
-
--- Calls the user's apply function in the completing transaction. Returns false when the stage has
--- no such function.
-create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
-returns boolean
-as $$
-declare
-  v_apply text := (
-    select s.apply || '(jsonb)' from millrace.stages s where s.id = p_stage_id);
-
-if v_apply is null then
-  return false;
-elsif to_regprocedure(v_apply) is null then
-  raise exception 'MR004: the stage''s apply function % does not exist', v_apply
-    using hint = 'Create it again, or define the pipeline without it; '
-      'then retry the dead letters.';
-end if;
-execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
-using (
-  select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
-    'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
-  from unnest(p_items) i);
-return true;
 $$;
 
 -- Splits off the items whose attempts an earlier group cancelled: they are stale.

@@ -28,20 +28,13 @@ return coalesce(
   (select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
 $$;
 
--- Lists the contracts that the engine speaks, the newest first.
-create function millrace.contracts() returns text[]
-stable
-as $$
-return array['2', '1'];
-$$;
-
--- Tells this database's level, its release and its contracts.
+-- Tells this database's level, its release and the contracts that it speaks, the newest first.
 create function millrace.engine(out level int, out release text, out contracts int[])
 stable
 as $$
 level := 0;
 release := '0.0.0';
-contracts := millrace.contracts();
+contracts := '{2,1}';
 $$;
 
 -- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does
@@ -55,7 +48,8 @@ declare
   v_message text;
   v_remedy text;
 
-if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
+if coalesce(v_contract, '') = '' or v_contract = any (
+    (millrace.engine()).contracts::text[]) then
   return null;
 end if;
 select

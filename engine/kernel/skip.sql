@@ -1,11 +1,15 @@
 -- Skipping: a stage is done without a result
 
--- Skips a stage in these runs with a reason, and begins the stages that follow. A stage on demand
+-- Skips a stage in these runs with a reason, and begins the stages that follow, or
+-- finishes the runs. A stage on demand
 -- is not shown as skipped. A stage that failed goes on showing its failure, to which the skip leads
 -- back.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
+declare
+  v_wake int[];
+
 perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
 if p_why ->> 'code' = 'failed' then
   -- by key
@@ -19,7 +23,15 @@ if p_why ->> 'code' = 'failed' then
 elsif not p_why ? 'on_demand' then
   perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
 end if;
-return millrace.continue_after_skip(p_stage_id, p_run_ids);
+-- Unless a user's trigger has ended the run or started the stage over.
+p_run_ids := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');
+v_wake := millrace.hook_advance(p_stage_id, p_run_ids, true);
+perform millrace.finish_runs(p_stage_id, p_run_ids);
+perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
+from millrace.runs r
+where r.id = any (p_run_ids) and r.status = 'completed'
+group by r.pipeline_id;
+return v_wake;
 $$;
 
 -- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for
@@ -68,22 +80,4 @@ return array(
     where a.run_id = r and a.stage_id = p_stage_id and not a.superseded
     order by a.number desc
     limit 1) = p_state);
-$$;
-
--- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run
--- or started the stage over.
-create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
-returns int[]
-as $$
-declare
-  v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');
-  v_wake int[];
-
-v_wake := millrace.hook_advance(p_stage_id, v_runs, true);
-perform millrace.finish_runs(p_stage_id, v_runs);
-perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
-from millrace.runs r
-where r.id = any (v_runs) and r.status = 'completed'
-group by r.pipeline_id;
-return v_wake;
 $$;

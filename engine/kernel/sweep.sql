@@ -39,7 +39,8 @@ order by t.priority, t.id;
 $$;
 
 -- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
--- name is null where there is none. A fault is reported and ends no other part.
+-- name is null where there is none, and the sweep is noted as over. A fault is reported and ends no
+-- other part.
 create function millrace.sweep_portion(
   p_done text[], out name text, out part text, out done int, out more boolean
 )
@@ -54,6 +55,14 @@ declare
 perform set_config('millrace.commits_soon', 'on', true);
 select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
 if not found then
+  -- In a form that no DateStyle changes.
+  update millrace.settings s
+  set value = trim('"' from to_jsonb(millrace.now())::text)
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'last_sweep_at'
+    for update skip locked);
   return;
 end if;
 done := 0;
@@ -201,7 +210,6 @@ loop
   end if;
   v_done := v_done || v_portion.name;
 end loop;
-perform millrace.note_sweep();
 return v_counts;
 $$;
 
@@ -217,25 +225,12 @@ declare
   v_portion record := millrace.sweep_portion(v_done);
 
 if v_portion.name is null then
-  perform millrace.note_sweep();
   return null;
 -- Once the time is over each part that is left has a portion, or the last ones would starve.
 elsif v_portion.more and clock_timestamp() < (v_state ->> 'until')::timestamptz then
   return v_state;
 end if;
 return jsonb_insert(v_state, '{done,-1}', to_jsonb(v_portion.name), true);
-$$;
-
--- Notes that a sweep has ended, in a form that no DateStyle changes.
-create function millrace.note_sweep()
-as $$
-update millrace.settings s
-set value = trim('"' from to_jsonb(millrace.now())::text)
-where s.name in (
-  select o.name
-  from millrace.settings o
-  where o.name = 'last_sweep_at'
-  for update skip locked);
 $$;
 
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call

@@ -175,11 +175,17 @@ if v_claim.token is not null then
   -- The rows of all are gone.
   v_claim.token := case when v_kept > 0 then v_claim.token end;
 end if;
--- A full claim has more behind it. An isolated attempt fills its host.
+-- A full claim has more behind it, for one more worker. An isolated attempt fills its host. The
+-- look for work comes last, since it passes all that is started.
 if (case
     when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
     when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
-      then millrace.may_scale_out(v_stage)
+      then not exists (
+        select from millrace.wake_ups r
+        where r.stage_id = v_stage.id
+          and r.woken_at > (select millrace.now()) - interval '2 seconds')
+        and v_stage.max_workers > millrace.live_workers(v_stage.id)
+        and millrace.has_ready_work(v_stage.id)
   end) then
   v_wake := v_wake || v_stage.id;
 end if;

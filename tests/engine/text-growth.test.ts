@@ -53,7 +53,7 @@ const statements: Record<string, string> = {
   'a result with a NUL': `select millrace.storable_item(
     ('{"outcome": "completed", "nul": "\\u0000", "result": ' || to_json($1) || '}')::json)`,
   'what is written as JSON': 'select millrace.storable_item($1::json)',
-  'a value that a message shows': 'select millrace.short_json(to_jsonb($1))',
+  'a value that a message shows': 'select millrace.cut_text(to_jsonb($1)::text, 100)',
   "a decision's field": `select millrace.schema_fault('{"additionalProperties": false}', jsonb_build_object($1, 1), 'd')`,
   'a decision by its length': `select millrace.schema_fault('{"maxLength": 10}', to_jsonb($1), 'd')`,
   'a decision by a pattern': matches('^[A-Z][a-z]+$'),

@@ -2,18 +2,6 @@
 -- least, so that it is sent again should the function die; the next of its channel waits for it and
 -- takes in what comes meanwhile.
 
--- Returns what alerts of one cause share: the error code of most failures, or the limits at which a
--- service refuses, whatever time it names. Null: the alert stands for itself.
-create function millrace.alert_cause(p_kind text, p_detail text) returns text
-immutable
-as $$
-select case
-  when p_kind in ('error_share', 'dead') then p_detail
-  when p_kind = 'unattended' then substring(p_detail from ' (.*)')
-  when p_kind = 'refused'
-    then regexp_replace(p_detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end
-$$;
-
 -- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.
 create function millrace.playbooks_url() returns text
 stable
@@ -24,7 +12,10 @@ select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
 $$;
 
 -- Shows an alert as operators and messages have it, with how its rule stands now.
--- at: when its facts were looked at. cause: by what its rule measured last.
+-- at: when its facts were looked at.
+-- cause: what alerts of one cause share by what its rule measured last: the error code of most
+-- failures, or the limits at which a service refuses, whatever time it names. Null: the alert
+-- stands for itself.
 -- value_now, detail_now: of an open alert whose rule is above its bound.
 -- below_since: since when the rule of an open alert is no longer above. ends_at: when the alert
 -- ends if it stays so.
@@ -35,7 +26,11 @@ select to_jsonb(p_alert)
     - '{rule_id,pipeline_id,stage_id,span,channels,notified_at,settled}'::text[]
   || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
     'at', p_alert.raised_at,
-    'cause', millrace.alert_cause(p_alert.kind, coalesce(t.detail, p_alert.detail)),
+    'cause', case
+      when p_alert.kind in ('error_share', 'dead') then d.detail
+      when p_alert.kind = 'unattended' then substring(d.detail from ' (.*)')
+      when p_alert.kind = 'refused'
+        then regexp_replace(d.detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end,
     'value_now', case when t.below_since is null then t.value end,
     'detail_now', case when t.below_since is null then t.detail end,
     'below_since', t.below_since, 'ends_at', t.below_since + r.recover)
@@ -44,6 +39,7 @@ left join millrace.rule_states t on p_alert.resolved_at is null
   and (t.rule_id, t.pipeline_id, t.stage_id)
     = (p_alert.rule_id, p_alert.pipeline_id, p_alert.stage_id)
 left join millrace.alert_rules r on r.id = t.rule_id
+cross join lateral (select coalesce(t.detail, p_alert.detail)) d(detail)
 $$;
 
 -- Tells whether somebody has silenced alerts like this one.
@@ -130,22 +126,18 @@ where not a.settled
   and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
 $$;
 
--- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
-create function millrace.due_messages() returns bigint[]
-as $$
-select array(
-  select m.id
-  from millrace.alert_channels c
-  cross join lateral (
-    select o.id, o.tried_at + o.wait as next_at
-    from millrace.alert_messages o
-    where o.channel_id = c.id and o.state = 'waiting'
-    order by o.id
-    limit 1) m
-  where c.enabled
-    and coalesce(m.next_at <= (select millrace.now()), true)
-  order by m.id)
-$$;
+-- The oldest waiting message of each channel, where it is due.
+create view millrace.due_messages as
+select m.id
+from millrace.alert_channels c
+cross join lateral (
+  select o.id, o.tried_at + o.wait as next_at
+  from millrace.alert_messages o
+  where o.channel_id = c.id and o.state = 'waiting'
+  order by o.id
+  limit 1) m
+where c.enabled
+  and coalesce(m.next_at <= (select millrace.now()), true);
 
 -- Hands messages about alerts to the function that sends them. A message that was first tried a day
 -- ago is dead, or it would block all others of its channel.
@@ -157,7 +149,7 @@ declare
 with due as (
   select m.id, m.first_tried_at + interval '1 day' <= v_now is true as is_old
   from millrace.alert_messages m
-  where m.id = any ((select millrace.due_messages())::bigint[])
+  where m.id = any (array(select d.id from millrace.due_messages d))
     -- Once more, under the lock: somebody may just have taken it.
     and m.state = 'waiting'
     and coalesce(m.tried_at + m.wait <= v_now, true)

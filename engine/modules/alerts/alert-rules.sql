@@ -166,28 +166,3 @@ where a.resolved_at is null
     where (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id));
 perform millrace.write_messages(v_now);
 $$;
-
--- Removes alerts and messages that ended before this time; tells whether there is more.
-create function millrace.prune_alerts(p_before timestamptz) returns boolean
-as $$
-with alert as (
-  delete from millrace.alerts a
-  where a.id = any (array(
-    select o.id
-    from millrace.alerts o
-    where o.resolved_at < p_before and o.settled
-    limit 10000
-    for update skip locked))
-  returning a.id
-), message as (
-  delete from millrace.alert_messages m
-  where m.id = any (array(
-    select o.id
-    from millrace.alert_messages o
-    where o.ended_at < p_before
-    limit 10000
-    for update skip locked))
-  returning m.id
-)
-select 10000 in ((select count(*) from alert), (select count(*) from message))
-$$;

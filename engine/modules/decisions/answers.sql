@@ -13,7 +13,7 @@ if old.decided_at is not null and new.decision = old.decision then
   return old;
 elsif old.decided_at is not null then
   raise exception 'MR004: attempt % is already decided: %',
-      old.attempt_id, millrace.short_json(old.decision)
+      old.attempt_id, millrace.cut_text(old.decision::text, 100)
     using hint = 'To decide anew, start the stage over: it asks again.';
 elsif old.closed_at is not null then
   raise exception 'MR004: attempt % can no longer be decided: %', old.attempt_id, old.closed_why

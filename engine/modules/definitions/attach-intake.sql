@@ -1,28 +1,27 @@
--- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
--- rows collects what was written to each status. p_was: where old statuses are read.
-create function millrace.intake_body(
-  p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
-) returns text
-stable
-as $$
-return (
-  select format(E'    select %s\n    into v_written from %s;',
-      string_agg(format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
-        'filter (where n.%2$I is distinct from %4$s%5$s) as s%6$s',
-        p_pipeline.entity_key, s.name || '_status', (
-        select string_agg(millrace.dirty_condition('n', d.name, d.id <> s.id), ' or ')
-        from millrace.stages d
-        where d.id = s.id or d.id = any (vs.dependents)),
-        format(p_was, s.name || '_status'), (
-        -- Not where an earlier stage of the row starts over in the same statement.
-        select string_agg(format(
-          ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
-          a.name || '_status', format(p_was, a.name || '_status')), '' order by a.id)
-        from millrace.version_stages av
-        join millrace.stages a on a.id = av.stage_id
-        where av.version_id = vs.version_id and s.id = any (av.dependents)),
-        s.id), E',\n      ' order by vs.position), p_from)
-    || string_agg(format($branch$
+-- Creates the __intake function of a pipeline: for each kind of statement one pass over the rows
+-- collects what was written to each status. Without nested loops: a plan made for a row or two
+-- would compare all rows of a bulk update.
+create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
+as $write$
+declare
+  v_passes text[] := array(
+    select format(E'    select %s\n    into v_written from %s;',
+        string_agg(format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
+          'filter (where n.%2$I is distinct from %4$s%5$s) as s%6$s',
+          p_pipeline.entity_key, s.name || '_status', (
+          select string_agg(millrace.dirty_condition('n', d.name, d.id <> s.id), ' or ')
+          from millrace.stages d
+          where d.id = s.id or d.id = any (vs.dependents)),
+          format(f.was, s.name || '_status'), (
+          -- Not where an earlier stage of the row starts over in the same statement.
+          select string_agg(format(
+            ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
+            a.name || '_status', format(f.was, a.name || '_status')), '' order by a.id)
+          from millrace.version_stages av
+          join millrace.stages a on a.id = av.stage_id
+          where av.version_id = vs.version_id and s.id = any (av.dependents)),
+          s.id), E',\n      ' order by vs.position), f.rows)
+      || string_agg(format($branch$
   if v_written.s%4$s is not null then
     for v_group in
       select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
@@ -33,15 +32,16 @@ return (
         %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
     end loop;
   end if;$branch$, s.name, p_key_type, p_pipeline.id, s.id), '' order by vs.position)
-  from millrace.version_stages vs
-  join millrace.stages s on s.id = vs.stage_id
-  where vs.version_id = p_pipeline.current_version_id);
-$$;
-
--- Creates the __intake function of a pipeline. Without nested loops: a plan made for a row or two
--- would compare all rows of a bulk update.
-create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
-as $write$
+    -- A fresh row's old statuses count as pending.
+    from (values
+      (1, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
+      (2, 'new_rows n', '''pending''')) f(ordinal, rows, was)
+    cross join millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = p_pipeline.current_version_id
+    group by f.ordinal, f.rows
+    order by f.ordinal);
+begin
   perform millrace.write_function(p_pipeline.name,
     'intake() returns trigger security definer set enable_nestloop = off', format($f$
 declare
@@ -54,9 +54,6 @@ begin
 %s
   end if;
   return null;
-end $f$,
-    millrace.intake_body(p_pipeline, p_key_type, format(
-      'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
-    -- A fresh row's old statuses count as pending.
-    millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
+end $f$, v_passes[1], v_passes[2]));
+end
 $write$;

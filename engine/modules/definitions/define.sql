@@ -165,9 +165,8 @@ where t.pipeline_id = v_pipeline_id and t.name = s.name and t.enabled <> s.enabl
 perform millrace.choose_slots(s.id)
 from millrace.stages s
 where s.pipeline_id = v_pipeline_id;
-perform millrace.save_limits(v_pipeline_id);
 v_version_id := millrace.save_version(v_pipeline_id, p_definition);
-perform millrace.save_back_pressures(v_pipeline_id);
+perform millrace.save_limits(v_pipeline_id, v_version_id);
 perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
 -- In former versions too no worker is to be queued where a stage waits now, or is a gate.
 update millrace.version_stages vs

@@ -1,35 +1,6 @@
 -- Back pressure: a stage takes no more than a later stage has room for, counting what is due or in
 -- flight there and on the way to it, and in flight at all stages that it holds back
 
--- Writes which stages hold a pipeline's stages back. A stage before one that is held back itself
--- is not on the way.
-create function millrace.save_back_pressures(p_pipeline_id int)
-as $$
-delete from millrace.back_pressures b
-using millrace.stages s
-where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
-with pressures as (
-  select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
-  from millrace.stages s
-  cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
-  join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
-  where s.pipeline_id = p_pipeline_id
-)
-insert into millrace.back_pressures (stage_id, later_id, backlog, on_the_way)
-select h.id, h.later_id, h.backlog, array(
-  select m.stage_id
-  from millrace.pipelines p
-  join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = h.id
-  join millrace.version_stages m
-    on m.version_id = f.version_id and m.stage_id = any (f.dependents)
-  where p.id = p_pipeline_id and h.later_id = any (m.dependents)
-    and not exists (
-      select from pressures o
-      where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
-  order by m.stage_id)
-from pressures h;
-$$;
-
 -- Reads the column and part by which limits sort a queue.
 create function millrace.key_in(p_limits jsonb) returns jsonb
 immutable

@@ -139,8 +139,9 @@ from millrace.pipelines p
 where p.name = p_pipeline and p.quota is not null;
 $$;
 
--- Writes which limits hold for the stages of a pipeline, as defined.
-create function millrace.save_limits(p_pipeline_id int)
+-- Writes which limits hold for the stages of a pipeline, as defined, and which stages hold them
+-- back. A stage before one that is held back itself is not on the way.
+create function millrace.save_limits(p_pipeline_id int, p_version_id int)
 as $$
 insert into millrace.limits (stage_id, declared)
 select s.id, coalesce(s.limits, '{}')
@@ -162,4 +163,26 @@ join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
 where s.pipeline_id = p_pipeline_id
 on conflict on constraint limited_stages_pkey do nothing;
 perform millrace.check_shared();
+delete from millrace.back_pressures b
+using millrace.stages s
+where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
+with pressures as (
+  select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
+  from millrace.stages s
+  cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
+  join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
+  where s.pipeline_id = p_pipeline_id
+)
+insert into millrace.back_pressures (stage_id, later_id, backlog, on_the_way)
+select h.id, h.later_id, h.backlog, array(
+  select m.stage_id
+  from millrace.version_stages f
+  join millrace.version_stages m
+    on m.version_id = f.version_id and m.stage_id = any (f.dependents)
+  where (f.version_id, f.stage_id) = (p_version_id, h.id) and h.later_id = any (m.dependents)
+    and not exists (
+      select from pressures o
+      where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
+  order by m.stage_id)
+from pressures h;
 $$;

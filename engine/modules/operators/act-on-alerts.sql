@@ -28,7 +28,8 @@ else
     p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
   if v_like ->> 'kind' is not null and not exists (
       select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
-    raise exception 'MR003: there is no rule of kind %', millrace.short_json(v_like -> 'kind')
+    raise exception 'MR003: there is no rule of kind %',
+      millrace.cut_text((v_like -> 'kind')::text, 100)
       using hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
   perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline')

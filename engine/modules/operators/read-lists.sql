@@ -30,26 +30,6 @@ select millrace.pause_json(p_limit.journal_entry) || jsonb_build_object('limits'
 where p_limit.throttle is not null
 $$;
 
--- Shows why attempts of a stage are in backoff: the newest failure of the ten that are due first.
--- at: when it failed. next_at: when the first is due.
-create function millrace.backoff_json(p_stage_id int) returns jsonb
-stable
-as $$
-return (
-  select coalesce((array_agg(millrace.error_json(f.error, null) || jsonb_build_object('at', f.at)
-      order by f.at desc) filter (where f.error is not null))[1], '{}')
-    || jsonb_build_object('next_at', min(a.queue_at))
-  from (
-    select b.*
-    from millrace.attempts b
-    where b.stage_id = p_stage_id and b.queue_at > v_now
-    order by b.queue_at, b.id
-    limit 10) a
-  left join millrace.attempts o on o.id = a.parent_id
-  cross join lateral (
-    select coalesce(a.error, o.error) as error, coalesce(o.finished_at, a.created_at) as at) f);
-$$;
-
 -- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
 -- of up to twelve stages has all of them listed where one has.
 -- p_quiet: lists all others too, of which a project may have a thousand; each with its function,
@@ -60,7 +40,21 @@ as $$
 select array(
   select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
     else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
-    else jsonb_build_object('backoff', millrace.backoff_json((k.s).id)) end
+    else jsonb_build_object('backoff', (
+      -- Why: the newest failure of the ten attempts that are due first.
+      select coalesce((array_agg(
+          millrace.error_json(f.error, null) || jsonb_build_object('at', f.at) order by f.at desc)
+          filter (where f.error is not null))[1], '{}')
+        || jsonb_build_object('next_at', min(a.queue_at))
+      from (
+        select b.*
+        from millrace.attempts b
+        where b.stage_id = (k.s).id and b.queue_at > (select millrace.now())
+        order by b.queue_at, b.id
+        limit 10) a
+      left join millrace.attempts o on o.id = a.parent_id
+      cross join lateral (
+        select coalesce(a.error, o.error), coalesce(o.finished_at, a.created_at)) f(error, at))) end
   || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
     coalesce((k.s).seen, '{}')) end || case when p_quiet then jsonb_build_object(
     'function', (k.s).function_name, 'releases', (k.s).seen -> 'releases', 'costs', (

@@ -132,8 +132,30 @@ loop
   v_runs := v_runs + millrace.prune_batch(v_pipeline);
   exit when millrace.now() >= v_until;
 end loop;
-v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
-  or millrace.prune_alerts(v_before);
+v_more := exists (select from millrace.prune_progress g where g.ended_at is null);
+if not v_more then
+  with alert as (
+    delete from millrace.alerts a
+    where a.id = any (array(
+      select o.id
+      from millrace.alerts o
+      where o.resolved_at < v_before and o.settled
+      limit 10000
+      for update skip locked))
+    returning a.id
+  ), message as (
+    delete from millrace.alert_messages m
+    where m.id = any (array(
+      select o.id
+      from millrace.alert_messages o
+      where o.ended_at < v_before
+      limit 10000
+      for update skip locked))
+    returning m.id
+  )
+  select 10000 in ((select count(*) from alert), (select count(*) from message))
+  into v_more;
+end if;
 if not v_more then
   -- A person was answering these questions while their run was deleted.
   delete from public.millrace_decisions d

@@ -100,22 +100,15 @@ on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id)
 set declared = excluded.declared, drawn = excluded.drawn, retired = false;
 $$;
 
--- Lists the stages of a version with what they show. demanded: on demand, or after one that is.
-create function millrace.stages_of_version(p_version_id int)
-returns table (
-  id int, name text, ordinal int, shows jsonb, manual boolean, demanded boolean, ready text
-)
-stable
-as $$
-select s.id, s.name, vs.position, s.shows, s.kind = 'manual',
+-- Lists the stages of each version with what they show. demanded: on demand, or after one that is.
+create view millrace.shown_stages as
+select vs.version_id, s.id, s.name, vs.position as ordinal, s.shows,
   vs.on_demand or exists (
     select from millrace.version_stages d
-    where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
-  coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
+    where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents))
+    as demanded, coalesce(s.shows ->> 'queued', s.shows ->> 'asked') as ready
 from millrace.version_stages vs
-join millrace.stages s on s.id = vs.stage_id
-where vs.version_id = p_version_id
-$$;
+join millrace.stages s on s.id = vs.stage_id;
 
 -- Which value of a status column may follow which: by the engine as work goes on, by a person who
 -- writes it, or by a call such as start(). from_value is null for a new row.

@@ -32,7 +32,9 @@ declare
 
 select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
 with stage as materialized (
-  select s.*, s.id = p_live_id as live from millrace.stages_of_version(p_version_id) s
+  select s.*, s.id = p_live_id as live
+  from millrace.shown_stages s
+  where s.version_id = p_version_id
 )
 select concat_ws(' ', coalesce((
     select format('Stage %s was answered with %s%s at %s.', s.name,

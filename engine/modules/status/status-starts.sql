@@ -20,7 +20,7 @@ select p.current_version_id as version_id, p.status ?| '{attempts,retry_at,error
     select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered
 into v_at
 from millrace.pipelines p
-cross join millrace.stages_of_version(p.current_version_id) s
+join millrace.shown_stages s on s.version_id = p.current_version_id
 join millrace.stages t on t.id = p_stage_id
 where p.id = p_pipeline_id
 group by p.id;
@@ -41,8 +41,9 @@ exception when sqlstate 'MR005' then
     concat_ws(' at ', millrace.rows_named(p_ids), p_was), v_why
     using hint = coalesce((
       select format('Write %s instead; the stages after it follow by themselves.', s.ready)
-      from millrace.stages_of_version(v_at.version_id) s
-      where s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
+      from millrace.shown_stages s
+      where s.version_id = v_at.version_id
+        and s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
 end;
 -- A question that may be taken back leads back to the value from which it was asked.
 update millrace.runs r

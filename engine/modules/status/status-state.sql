@@ -43,7 +43,8 @@ begin
       when f.phase = 'completed' then coalesce(
         millrace.done_value(w.shows, w.output), w.shows ->> 'asked', (
         select coalesce(s.shows ->> 'completed', s.ready)
-        from millrace.stages_of_version(r.version_id) s
+        from millrace.shown_stages s
+        where s.version_id = r.version_id
         order by s.demanded, s.ordinal desc
         limit 1))
       when f.phase = 'bypassed'

@@ -1,12 +1,5 @@
 -- Whether a value fits a JSON Schema: a subset, since not every database has pg_jsonschema.
 
--- Cuts a value for a message after 100 characters.
-create function millrace.short_json(p_value jsonb) returns text
-immutable
-as $$
-select millrace.cut_text(p_value::text, 100)
-$$;
-
 -- Says the first fault of a value against a schema in one sentence; null when it fits. A missing
 -- value is null of SQL, and 1.0 is an integer. The engine's own schemas may say what is wanted.
 create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
@@ -31,9 +24,10 @@ declare
     when p_schema ? 'enum'
       and p_value not in (select e from jsonb_array_elements(p_schema -> 'enum') e)
       then 'must be one of ' || (
-        select string_agg(millrace.short_json(e.value), ', ' order by e.ordinality)
+        select string_agg(millrace.cut_text(e.value::text, 100), ', ' order by e.ordinality)
         from jsonb_array_elements(p_schema -> 'enum') with ordinality e)
-    when p_schema -> 'const' <> p_value then 'must be ' || millrace.short_json(p_schema -> 'const')
+    when p_schema -> 'const' <> p_value
+      then 'must be ' || millrace.cut_text((p_schema -> 'const')::text, 100)
     when v_text !~ (p_schema ->> 'pattern')
       then format('must match the pattern %s', p_schema ->> 'pattern')
     else (
@@ -91,7 +85,7 @@ return coalesce((
     when p_value is null then ' is missing'
     when v_type = 'array' and v_broken ~ '^must have' then format(
       ' has %s item%s', v_size, case when v_size <> 1 then 's' end)
-    else ' is ' || millrace.short_json(p_value)
+    else ' is ' || millrace.cut_text(p_value::text, 100)
   end || ', but ' || case when v_broken is not null then coalesce(
     'must be ' || (p_schema ->> 'wanted'), (
       select format('must be a %snumber from %s to %s',

@@ -110,7 +110,8 @@ declare
 
 if v_run is null then
   raise exception 'MR003: entity % has no run of pipeline %',
-    millrace.short_json(coalesce(to_jsonb(p_entity_id), 'null')), coalesce(p_pipeline, 'null')
+    coalesce(millrace.cut_text(to_json(p_entity_id)::text, 100), 'null'),
+    coalesce(p_pipeline, 'null')
     using hint = 'Start one: select millrace.start(pipeline, entity).';
 end if;
 return v_run;

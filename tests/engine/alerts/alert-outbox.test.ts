@@ -385,7 +385,11 @@ describe('alerts of one cause', () => {
     engine,
   }) => {
     const cause = (kind: string, detail: string) =>
-      engine.value<string | null>('select millrace.alert_cause($1, $2)', [kind, detail]);
+      engine.value<string | null>(
+        `select millrace.alert_json(jsonb_populate_record(null::millrace.alerts,
+           jsonb_build_object('kind', $1::text, 'detail', $2::text))) ->> 'cause'`,
+        [kind, detail],
+      );
     const refused = (limit: string, until: string) =>
       cause('refused', `limit ${limit}: it takes nothing until ${until}: a service asked for patience`);
     expect(await refused('model', '2026-11-03 09:01:00')).toBe(

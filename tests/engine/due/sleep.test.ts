@@ -36,7 +36,6 @@ async function sweep(engine: Engine): Promise<string[]> {
     if (portion.done > 0) said.push(`${portion.part} ${portion.done}`);
     if (!portion.more) done.push(portion.name);
   }
-  await engine.sql.query('select millrace.note_sweep()');
   return said;
 }
 
