@@ -1,5 +1,5 @@
-// Scenarios: files that play a whole project, an example or a fault through real processes, in up to minutes each. `npm test` runs
-// all of them. A landing runs one of three shares of about the same length, drawn by the number of its commits.
+// Scenarios: files that play a whole project, an example, a page or a fault through real processes, in up to minutes each.
+// `npm test` runs all of them. A landing runs one of five shares of about the same length, drawn by the number of its commits.
 
 /** Returns the files of a share: by folder of tests, their names. */
 function share(folders: Record<string, string>): string[] {
@@ -10,25 +10,36 @@ function share(folders: Record<string, string>): string[] {
 
 export const scenarios: string[][] = [
   share({
-    cli: 'demo demo-books live-upgrade package release',
-    examples: 'articles-entry documents-extraction links-boards links-operated manuals',
-    faults: 'articles-killed patterns-fan-out refused-writes',
-    stack: 'functions-limits',
+    cli: 'add demo-links release',
+    examples: 'articles-entry documents links-boards settings-errors',
+    faults: 'callbacks worn-isolates',
+    stack: 'functions-limits operate-entry review-page',
   }),
   share({
-    cli: 'demo-articles functions-deploy whole-way',
+    cli: 'demo trial',
+    examples: 'articles-moves manuals sample-sites',
+    faults: 'patterns-within',
+    runtime: 'agent-recovery batch-faults own-workers',
+    stack: 'operate-actions',
+  }),
+  share({
+    cli: 'demo-articles package',
+    examples: 'links-flow sources-poll',
+    faults: 'articles-killed documents lost-leases patterns-fan-out refused-writes',
+    stack: 'operate-lists',
+  }),
+  share({
+    cli: 'demo-books functions-deploy live-upgrade pipelines-sync',
+    examples: 'articles-orders books',
+    faults: 'killed-functions links-killed lost-messages',
+    stack: 'scraper-browser stack',
+  }),
+  share({
+    cli: 'whole-way',
     docs: 'testing',
-    examples: 'documents sample-sites',
-    faults: 'callbacks documents links-killed lost-messages patterns-within worn-isolates',
-    runtime: 'agent-recovery batch-faults',
-    stack: 'scraper-browser',
-  }),
-  share({
-    cli: 'add demo-links trial',
-    examples: 'articles-moves articles-orders books link-sources links-flow scrape-errors sources-poll',
-    faults: 'killed-functions lost-leases',
-    runtime: 'batch-prices',
-    stack: 'stack stack-command',
+    examples: 'documents-extraction link-sources links-operated scrape-errors',
+    runtime: 'batch-prices batch-thrift',
+    stack: 'stack-command',
   }),
 ];
 
