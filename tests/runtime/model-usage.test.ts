@@ -54,7 +54,7 @@ describe('a price', () => {
     expect(usageOfTokens('mine', beside, { table })).toMatchObject({ cost_usd: (400 * 0.5) / 1_000_000 });
   });
 
-  test.each([-1, '5', Number.NaN, Number.POSITIVE_INFINITY, null, undefined])('counts no %j tokens', (count) => {
+  test.each([-1, '5', 1e15, Number.NaN, Number.POSITIVE_INFINITY, null, undefined])('counts no %j tokens', (count) => {
     expect(countOf(count)).toBeNull();
   });
 
@@ -145,12 +145,12 @@ describe('the answer of any client', () => {
     expect(usages).toMatchObject([{ model: 'mine', cost_usd: 2 }]);
   });
 
-  test.each([null, 'text', {}, { usage: { input_tokens: 'many' } }, { usage: { input_tokens: -1, output_tokens: 1 } }])(
-    '%j names no tokens, which is said',
-    (answer) => {
-      const { context, usages } = makeContext({});
-      withUsage(answer, context, { model: 'mine' });
-      expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
-    },
-  );
+  test.each([
+    ...[null, 'text', {}, { usage: { input_tokens: 'many' } }, { usage: { input_tokens: -1, output_tokens: 1 } }],
+    { usage: { input_tokens: 1e15, output_tokens: 1 } },
+  ])('%j names no tokens, which is said', (answer) => {
+    const { context, usages } = makeContext({});
+    withUsage(answer, context, { model: 'mine' });
+    expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
+  });
 });

@@ -55,10 +55,18 @@ function settingsPrice({ settings }: OwnPrices) {
 }
 
 /**
- * Reads a number of tokens. Some services leave their counts out, or send them as text or as -1: null.
+ * The most tokens of one answer that are believed: no published model reads or writes more.
+ *
+ * @internal
+ */
+export const mostTokens = 10_000_000;
+
+/**
+ * Reads a number of tokens. Some services leave their counts out, or send them as text or as -1: null. A count that no model
+ * reaches is null, too: its cost would use up budgets and quotas.
  *
  * @internal
  */
 export function countOf(tokens: unknown): number | null {
-  return typeof tokens === 'number' && Number.isFinite(tokens) && tokens >= 0 ? tokens : null;
+  return typeof tokens === 'number' && tokens >= 0 && tokens <= mostTokens ? tokens : null;
 }

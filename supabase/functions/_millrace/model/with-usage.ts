@@ -3,9 +3,9 @@ import type { HandlerContext } from '../stage/stage.ts';
 import { addUsage } from './attempt-usage.ts';
 import type { PriceTable } from './model-prices.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
-import { type AnswerUsage, type ReportedTokens, usageOfTokens } from './token-usage.ts';
+import { type AnswerUsage, mostTokens, type ReportedTokens, usageOfTokens } from './token-usage.ts';
 
-const count = z.number().min(0).nullish();
+const count = z.number().min(0).max(mostTokens).nullish();
 /** The counts of tokens as clients give them: each names those that it has. */
 const details = z.object({ cached_tokens: count, cache_write_tokens: count }).nullish();
 const clientUsage = z.object({
