@@ -231,6 +231,70 @@ test('a second batch is not begun while the first may still be on its way', asyn
   expectOne(site);
 });
 
+test.for(apis)('a list of the API %s that lags for 25 minutes makes no second batch begin', async (api, { engine }) => {
+  const hidden: Batch[] = [];
+  const worked = (action: Action, at: number) => {
+    if (action === 'begin' && at === 0) hidden.push(...site.provider.jobs.batches.splice(0));
+  };
+  const site: BatchSite = await new BatchSite(engine).start({ api, fault: failing('begin', 'lost', 1), worked });
+  await engine.queued('judge', ROWS);
+  for (let at = 0; at < 6; at++) {
+    await site.round();
+    await engine.advance('301 seconds');
+  }
+  expect(site.provider.calls).toMatchObject({ begin: 1, list: expect.toSatisfy((calls) => calls > 2) });
+  site.provider.jobs.batches.push(...hidden);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test('a batch whose call never arrived begins once the list has lacked it for half an hour', async ({ engine }) => {
+  const site = await play(engine, { fault: failing('begin', { status: 502 }, 1) });
+  expect(await site.outcomes()).toEqual(allDone);
+  expect(site.provider.calls.list).toBeGreaterThan(4);
+  expectOne(site);
+});
+
+test('a batch that the provider refused for now begins without half an hour’s wait', async ({ engine }) => {
+  const site = await play(engine, { fault: failing('begin', { status: 429 }, 1) });
+  expect(await site.outcomes()).toEqual(allDone);
+  expect(site.provider.calls.list).toBeLessThan(3);
+  expectOne(site);
+});
+
+test('a batch whose answer was lost is found by its file where the provider drops its key', async ({ engine }) => {
+  const worked = () => {
+    for (const batch of site.provider.jobs.batches) batch.metadata = {};
+  };
+  const site: BatchSite = await new BatchSite(engine).start({ fault: failing('begin', 'lost', 1), worked });
+  await engine.queued('judge', ROWS);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
+test.for(apis)('a call of the API %s that is answered with a former batch is not believed', async (api, { engine }) => {
+  const answered = (action: Action, at: number, body: unknown): unknown =>
+    action === 'begin' && at === 1 ? { ...(body as object), id: site.provider.jobs.batches[1]?.id } : body;
+  const site: BatchSite = await begun(engine, { api, answered, price: { maxRows: ROWS } });
+  await engine.queued('judge', ROWS);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual([{ status: 'completed', error: null, rows: 2 * ROWS }]);
+  expect(site.provider.jobs.batches).toHaveLength(2);
+  expect(site.provider.calls.direct ?? 0).toBe(0);
+});
+
+test('a batch that says it failed keeps the answers that it has', async ({ engine }) => {
+  const answered = (action: Action, _: number, body: unknown) => {
+    const { status } = body as { status?: string };
+    return action === 'poll' && status === 'completed' ? { ...(body as object), status: 'failed' } : body;
+  };
+  const site = await play(engine, { answered });
+  expect(await site.outcomes()).toEqual(allDone);
+  expectOne(site);
+});
+
 test('each call to begin a batch is awaited for two minutes, not the first alone', async ({ engine }) => {
   const site = await new BatchSite(engine).start();
   await engine.queued('judge', ROWS);

@@ -35,6 +35,8 @@ export interface Batch {
   api: 'responses' | 'chat' | 'messages';
   lines: Line[];
   metadata: Record<string, string>;
+  /** The file that its lines came in (OpenAI). */
+  file: string | null;
   createdAt: number;
   polls: number;
   isCancelled: boolean;
@@ -63,9 +65,14 @@ export class BatchJobs {
     return id;
   }
 
-  begin(api: Batch['api'], lines: Line[], metadata: Record<string, string> = {}): Batch {
+  begin(
+    api: Batch['api'],
+    lines: Line[],
+    { metadata = {}, file = null }: Partial<Pick<Batch, 'metadata' | 'file'>> = {},
+  ): Batch {
     const id = newId(api === 'messages' ? 'msgbatch' : 'batch');
-    const batch: Batch = { id, api, lines, metadata, createdAt: this.now, polls: 0, isCancelled: false, plan: {} };
+    const begun = { id, api, lines, metadata, file, createdAt: this.now };
+    const batch: Batch = { ...begun, polls: 0, isCancelled: false, plan: {} };
     batch.plan = this.planOf(batch, this.batches.length);
     this.batches.unshift(batch);
     if (!batch.plan.invalid) {

@@ -20,6 +20,8 @@ export interface BatchesOptions {
   fault?(action: Action, at: number): Fault | undefined;
   /** Called once a call is worked and before it is answered. */
   worked?(action: Action, at: number): unknown;
+  /** Changes the body of an answer, which is JSON, or the text of results. */
+  answered?(action: Action, at: number, body: unknown): unknown;
 }
 
 /**
@@ -58,8 +60,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, site: 
   if (typeof fault === 'object')
     return send(response, fault.status, { error: { message: 'try again', type: 'server_error', code: null } });
   jobs.now = (await options.now?.()) ?? Date.now();
-  const { status, body } = work(action, path, url, Buffer.concat(chunks), site);
+  const { status, body: worked } = work(action, path, url, Buffer.concat(chunks), site);
   await options.worked?.(action, at);
+  const body = options.answered ? options.answered(action, at, worked) : worked;
   if (fault === 'lost') return void response.destroy();
   if (fault === 'cut' && typeof body === 'string') return send(response, status, body.slice(0, body.length * 0.6));
   send(response, status, body);
@@ -119,7 +122,7 @@ function beginOpenai(jobs: BatchJobs, bytes: Buffer): Batch | null {
     const { custom_id: id, body } = JSON.parse(line);
     return { id, body };
   });
-  return jobs.begin(endpoint === '/v1/responses' ? 'responses' : 'chat', lines, metadata);
+  return jobs.begin(endpoint === '/v1/responses' ? 'responses' : 'chat', lines, { metadata, file });
 }
 
 function beginMessages(jobs: BatchJobs, bytes: Buffer): Batch {
@@ -187,6 +190,7 @@ function shown(jobs: BatchJobs, batch: Batch): object {
     },
     status: state === 'running' ? 'in_progress' : state === 'rejected' ? 'failed' : state,
     created_at: Math.floor(createdAt / 1000),
+    input_file_id: batch.file,
     output_file_id: hasFiles && done > 0 ? keep(jobs, `${id} output`) : null,
     error_file_id: hasFiles && hasErrors ? keep(jobs, `${id} errors`) : null,
     errors: state === 'rejected' ? { object: 'list', data: errors } : null,

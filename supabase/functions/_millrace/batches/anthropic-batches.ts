@@ -51,7 +51,7 @@ export const anthropicBatches: BatchApi = {
     const key = `${batch.key}-${batch.round}`;
     return readAs(messageBatch, await callProvider('/messages/batches', provider, { signal, body, key })).id;
   },
-  async find(call, areKnown) {
+  async find(call, { areKnown }) {
     const candidates = await candidatesOf(call);
     const ended = candidates.filter((one) => one.processing_status === 'ended' && one.results_url);
     for (const { id } of ended) if (await this.owns(resultsOf(id), call)) return { id, unsure: false };

@@ -32,20 +32,22 @@ export interface BatchCall {
   signal: AbortSignal;
 }
 
+/** Knowledge about a batch that an earlier call may have begun. */
+export interface Sought {
+  /** The file that the call named, where the API has files. */
+  file: string | null;
+  /** Returns those of some ids that belong to other batches of the project. */
+  areKnown(ids: string[]): Promise<string[]>;
+}
+
 /** A provider's batches, by the API that its settings name. Each call throws a StageError. */
 export interface BatchApi {
   /** Uploads the file, where the API has files. Returns its id. */
   upload(lines: FileLine[], call: BatchCall): Promise<string | null>;
   /** Begins the batch, and returns its id at the provider. */
   begin(file: string | null, lines: FileLine[], call: BatchCall): Promise<string>;
-  /**
-   * Looks for the batch that an earlier call has begun. `unsure`: a batch that may be it, which its results will tell.
-   * `areKnown` returns those of some ids that belong to other batches of the project.
-   */
-  find(
-    call: BatchCall,
-    areKnown: (ids: string[]) => Promise<string[]>,
-  ): Promise<{ id: string; unsure: boolean } | null>;
+  /** Looks for the batch that an earlier call has begun. `unsure`: a batch that may be it, which its results will tell. */
+  find(call: BatchCall, sought: Sought): Promise<{ id: string; unsure: boolean } | null>;
   /** Whether results are those of this batch. Throws where they cannot be read. */
   owns(file: string, call: BatchCall): Promise<boolean>;
   /** The state of a batch; null for one that the provider does not know. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RetriableError, UnavailableError } from '../errors.ts';
+import { RetriableError, StageError, UnavailableError } from '../errors.ts';
 import { modelSettingsOf, type Provider, readProvider } from '../model/model-settings.ts';
 import type { Env } from '../settings.ts';
 import type { JobState, Service, ServiceContext } from '../stage/service.ts';
@@ -12,6 +12,8 @@ import { openaiBatches } from './openai-batches.ts';
 
 /** How many lines of a file are read by one call. */
 const PAGE = 2_000;
+/** How long a provider's list may lack a batch that a call has begun. */
+const LIST_LAG_MS = 30 * 60_000;
 const ENDED = ['completed', 'expired', 'cancelled'] as const;
 
 /** The end of a batch: how it ended, and where its results are. */
@@ -37,7 +39,15 @@ export function providerOf({ settings, api, url }: BatchRow, env: Env): Provider
 
 export const apiOf = ({ api }: BatchRow): BatchApi => (api === 'messages' ? anthropicBatches : openaiBatches);
 
-const closedBatch = batchRow.extend({ was_begun: z.boolean(), is_fresh: z.boolean() });
+const timed = z.object({ tried_at: z.string() });
+const closedBatch = batchRow.extend({ ...timed.shape, was_begun: z.boolean(), is_fresh: z.boolean() });
+type ClosedBatch = z.output<typeof closedBatch>;
+
+/**
+ * A step towards the batch, once its file is uploaded, and again before each call that begins it: `tried_at` is the time of that
+ * call, and null once the provider has refused it.
+ */
+const step = z.object({ round: z.number(), file: z.string().nullable(), tried_at: z.string().nullish() });
 
 /** Closes a batch, uploads its file and begins it, or finds the batch that an earlier call has begun. */
 export async function beginBatch(id: number, context: HandlerContext): Promise<Begun | Waiting> {
@@ -47,22 +57,44 @@ export async function beginBatch(id: number, context: HandlerContext): Promise<B
   if (batch.sent === 0) return nothing('empty');
   const call = { provider: providerOf(batch, env), batch, signal };
   const api = apiOf(batch);
-  const found = batch.was_begun
-    ? await api.find(call, (ids) => callBatches(context, z.array(z.string()), 'model_batch_known', { p_items: ids }))
-    : null;
+  const { done, record } = await stepsOf('uploaded', step, context);
+  const last = done.findLast(({ round }) => round === batch.round);
+  const areKnown = (ids: string[]) => callBatches(context, z.array(z.string()), 'model_batch_known', { p_items: ids });
+  const found = batch.was_begun ? await api.find(call, { file: last?.file ?? null, areKnown }) : null;
   if (found) return waitFor(found.id, found.unsure ? 'unsure' : 'running', batch, context);
-  if (batch.is_fresh) {
-    // A call that was cut off may reach the provider later, and its list may lag.
-    throw new RetriableError('batch_unknown', 'An earlier call may still be beginning the batch.', 120_000);
-  }
+  const tried = last ? (last.tried_at ?? null) : batch.begun_at;
+  const now = await timeOf(batch, tried, context);
   if (batch.is_over) return nothing('never_begun');
   const lines = await readFile(id, context);
-  const { done, record } = await stepsOf('uploaded', z.object({ round: z.number(), file: z.string() }), context);
-  const uploaded = done.find(({ round }) => round === batch.round)?.file;
-  const file = uploaded ?? (await api.upload(lines, call));
-  if (file !== null && !uploaded) await record({ round: batch.round, file });
-  return waitFor(await api.begin(file, lines, call), 'running', batch, context);
+  const file = last?.file ?? (await api.upload(lines, call));
+  if (file !== null && !last) await record({ round: batch.round, file });
+  await record({ round: batch.round, file, tried_at: now });
+  const jobId = await api.begin(file, lines, call).catch(async (error: unknown) => {
+    if (isRefusal(error)) await record({ round: batch.round, file, tried_at: null });
+    throw error;
+  });
+  const wait = await waitFor(jobId, 'running', batch, context);
+  // Of two calls that got the same id, the later one sees both.
+  if ((await areKnown([jobId])).length < 2) return wait;
+  await callBatches(context, batchRow, 'model_batch_note', { p_job: { id, forget: true, status: 'begun' } });
+  throw new RetriableError('invalid_output', 'The provider answered with the id of another batch.');
 }
+
+/** Returns the database's time. Throws a RetriableError while an earlier call may have begun a batch that the list lacks. */
+async function timeOf(batch: ClosedBatch, tried: string | null, context: HandlerContext): Promise<string> {
+  if (!batch.was_begun) return batch.tried_at;
+  const { tried_at: now } = await callBatches(context, timed, 'model_batch_note', { p_job: { id: batch.id } });
+  const isRecent = tried !== null && Date.parse(now) - Date.parse(tried) < LIST_LAG_MS;
+  if (!batch.is_fresh && !isRecent) return now;
+  // A call that was cut off may reach the provider later, and its list may lag.
+  throw new RetriableError('batch_unknown', 'An earlier call may still be beginning the batch.', 120_000);
+}
+
+/** Whether an answer says that no batch was begun. An outage may have begun one all the same. */
+const isRefusal = (error: unknown) =>
+  error instanceof StageError &&
+  (error.permanent || ['misconfigured', 'rate_limited'].includes(error.code)) &&
+  error.code !== 'idempotency_key_reused';
 
 const nothing = (status: 'empty' | 'never_begun'): Begun => ({ status, files: [], results: 0, fault: null });
 

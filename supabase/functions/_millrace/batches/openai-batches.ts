@@ -17,6 +17,7 @@ const batchObject = z.object({
   object: z.literal('batch'),
   status: z.string(),
   created_at: z.number(),
+  input_file_id: z.string().nullish(),
   output_file_id: z.string().nullish(),
   error_file_id: z.string().nullish(),
   errors: z.object({ data: z.array(batchError).nullish() }).nullish(),
@@ -42,7 +43,7 @@ const states: Record<string, BatchState['state']> = {
 
 /**
  * OpenAI's batches, of Responses or of chat completions: a file of lines, a batch that names it, and files of results. The batch
- * carries its key in its metadata, by which a batch whose answer got lost is found.
+ * carries its key in its metadata. By this or by the file that it names a batch whose answer got lost is found.
  */
 export const openaiBatches: BatchApi = {
   async upload(lines, { provider, batch, signal }) {
@@ -61,9 +62,11 @@ export const openaiBatches: BatchApi = {
     const metadata = { millrace: batch.key, round: String(batch.round) };
     const body = { input_file_id: file, endpoint: urlOf(provider.api), completion_window: window, metadata };
     const key = `${batch.key}-${batch.round}`;
-    return readAs(batchObject, await callProvider('/batches', provider, { signal, body, key })).id;
+    const answer = readAs(batchObject, await callProvider('/batches', provider, { signal, body, key }));
+    if (answer.input_file_id == null || answer.input_file_id === file) return answer.id;
+    throw new RetriableError('invalid_output', 'The provider answered with a batch of another file.');
   },
-  async find({ provider, batch, signal }) {
+  async find({ provider, batch, signal }, { file }) {
     const earliest = begunBefore(batch.begun_at);
     let after = '';
     for (;;) {
@@ -72,7 +75,10 @@ export const openaiBatches: BatchApi = {
       // Another program's batch in the same account may be of another form.
       const batches = data.flatMap((item) => batchObject.safeParse(item).data ?? []);
       const found = batches.find(
-        ({ metadata }) => metadata?.millrace === batch.key && String(metadata.round) === String(batch.round),
+        // A provider may drop the metadata.
+        ({ metadata, input_file_id: named }) =>
+          (metadata?.millrace === batch.key && String(metadata.round) === String(batch.round)) ||
+          (file !== null && named === file),
       );
       if (found) return { id: found.id, unsure: false };
       const last = batches.at(-1);
@@ -89,7 +95,8 @@ export const openaiBatches: BatchApi = {
     const { status, request_counts: counts, output_file_id: output, error_file_id: failed } = answer;
     const files = [output, failed].filter((file) => file != null);
     return {
-      state: states[status] ?? 'running',
+      // Results are paid for, whatever the status says.
+      state: status === 'failed' && output != null ? 'expired' : (states[status] ?? 'running'),
       files,
       lacksFiles: status !== 'failed' && lacksFiles(files, answer),
       results: (counts?.completed ?? 0) + (status === 'completed' ? (counts?.failed ?? 0) : 0),
