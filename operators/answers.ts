@@ -311,6 +311,9 @@ export interface Figures {
   wait_p95_ms: number | null;
   cost_usd: number;
   codes: Record<string, number>;
+  /** The most rows that were ready at once, of up to 10,000 a stage, and the highest age of one. Sampled each minute. */
+  ready: number;
+  oldest_ms: number | null;
 }
 
 export interface StageFigures extends Figures {

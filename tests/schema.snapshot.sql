@@ -418,7 +418,9 @@ type millrace.figure
   column ended bigint
   column failed bigint
   column input_tokens numeric
+  column oldest_ms double precision
   column output_tokens numeric
+  column ready bigint
   column retried bigint
   column run_p50_ms double precision
   column run_p95_ms double precision

@@ -131,7 +131,7 @@ function projectTools(api: Api): Tool[] {
     {
       name: 'series',
       description:
-        'What a pipeline, or one stage of it, came to in a range of time, and in the time before it: outcomes, times, cost and errors by code. ' +
+        'What a pipeline, or one stage of it, came to in a range of time, and in the time before it: outcomes, times, cost, errors by code, and the highest backlog and age. ' +
         'What a point does not have is zero.',
       shape: {
         pipeline: name,

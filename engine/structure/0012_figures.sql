@@ -15,7 +15,9 @@ create table millrace.former_runs (
   primary key (pipeline_id, entity_id)
 );
 
--- Pulses added up by the minute and the hour (UTC), and in all (total, at -infinity).
+-- Pulses added up by the minute and the hour (UTC), and in all (total, at -infinity). The outcome
+-- ready is no sum: the most rows that were ready at once (n), 10,000 a stage at most, and the age
+-- of the oldest (wait_ms).
 create table millrace.sums (
   unit text not null,
   pipeline_id int not null,
@@ -52,5 +54,7 @@ create type millrace.figure as (
   cost_usd numeric,
   input_tokens numeric,
   output_tokens numeric,
-  codes jsonb
+  codes jsonb,
+  ready bigint,
+  oldest_ms float8
 );

@@ -1,5 +1,6 @@
 // One pipeline, or one stage of it: what is where now, what happened in a range of time, and what may be done.
 
+import { useMemo } from 'preact/hooks';
 import type { Pipeline as Answer, Figures, StageHealth, Version } from '../../operators/answers.ts';
 import { count, countOf, dollars, span } from '../../operators/numbers.ts';
 import type { Range } from '../../operators/ranges.ts';
@@ -115,6 +116,8 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
   const marks = marksWithin(all, points, range.stepSeconds);
   const common = { points, range, marks, onStretch: (since: string, until: string) => ask({ since, before: until }) };
   const compared = { ...common, before };
+  // A step that has just begun has no sample yet, which is no empty queue.
+  const sampled = useMemo(() => (points.at(-1)?.ready ? points : points.slice(0, -1)), [points]);
   return (
     <>
       <p class="hint">
@@ -150,6 +153,20 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
           title="Spent"
           shown={dollars}
           lines={[number('US dollars', 'link', ({ cost_usd }) => cost_usd)]}
+        />
+        <Chart
+          {...compared}
+          points={sampled}
+          title="Backlog, counted up to 10,000 a stage"
+          shown={count}
+          lines={[number('ready', 'warn', ({ ready }) => ready)]}
+        />
+        <Chart
+          {...compared}
+          points={sampled}
+          title="Age of the oldest ready row"
+          shown={span}
+          lines={[number('oldest', 'link', ({ oldest_ms }) => oldest_ms ?? 0)]}
         />
       </div>
     </>

@@ -225,6 +225,19 @@ test('a range that is chosen changes charts and sentences, and stands in the add
   await page.getByText('Errors of the last 24 hours').waitFor();
   expect(await page.getByRole('button', { name: '24h' }).getAttribute('aria-pressed')).toBe('true');
   await shoot(page, 'range');
+  // A range whose last step has no sample yet.
+  await operate.rows(`insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n, wait_ms)
+    select 'hour', id, 0, date_trunc('hour', millrace.now() - interval '3 hours', 'UTC'), 'ready', 4321, 90000
+    from millrace.pipelines where name = 'orders'`);
+  await page.reload();
+  for (const [name, value] of [
+    [/^Backlog, /, '4,321'],
+    ['Age of the oldest ready row', '1.5 min'],
+  ] as const) {
+    const chart = page.getByRole('figure', { name });
+    await chart.getByText('As a table').click();
+    await chart.getByRole('cell', { name: value, exact: true }).waitFor();
+  }
 });
 
 test('a release is listed with its function and marked on the charts, and costs add up by stage, model and run', async () => {

@@ -114,6 +114,30 @@ select count(*) into v_taken from taken;
 return v_taken;
 $$;
 
+-- Notes how many rows are ready at each stage and in each pipeline, and the age of the oldest. A
+-- minute and an hour keep the highest of their samples; without a row nothing was ready.
+create function millrace.sample_backlog()
+as $$
+insert into millrace.sums as m (unit, pipeline_id, stage_id, at, outcome, n, wait_ms)
+select u, s.pipeline_id, coalesce(s.id, 0), date_trunc(u, v_now, 'UTC'), 'ready', sum(k.n),
+  extract(epoch from v_now - min(k.since)) * 1000
+from millrace.stages s
+cross join lateral (
+  select count(*) as n, min(a.queue_at) as since
+  from (
+    select o.queue_at
+    from millrace.attempts o
+    where o.stage_id = s.id and o.queue_at <= v_now and o.state = 'queued'
+    order by o.queue_at
+    limit 10000) a) k
+cross join unnest('{minute,hour}'::text[]) u
+where k.n > 0
+group by u, s.pipeline_id, rollup(s.id)
+order by 1, 2, 3
+on conflict on constraint sums_pkey do update
+set n = greatest(m.n, excluded.n), wait_ms = greatest(m.wait_ms, excluded.wait_ms);
+$$;
+
 -- The totals of a stage, with the pulses that are still to be added up.
 create view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, t.outcome, t.n

@@ -71,7 +71,7 @@ select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 
   millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
   millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
   coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
-  coalesce(s.codes, '{}')
+  coalesce(s.codes, '{}'), coalesce(s.ready, 0), s.oldest_ms
 from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
 left join (
   select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
@@ -81,6 +81,8 @@ left join (
     sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
     sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
     sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
+    max(m.own) filter (where m.outcome = 'ready') as ready,
+    max(m.wait_ms) filter (where m.outcome = 'ready') as oldest_ms,
     sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
     sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
     millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
@@ -105,9 +107,10 @@ order by b.at;
 $$;
 
 -- Returns the figures of a stage from p_from to before p_to, up to one sweep late: attempts by
--- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, and failures
--- by code. p_stage: null for the runs, from start to end, with retries, waits, cost, tokens and
--- codes of all stages. p_from and p_to: null for the last hour.
+-- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by
+-- code, the most rows that were ready at once, and the highest age of one, sampled each minute.
+-- p_stage: null for the runs, from start to end, with retries, waits, cost, tokens, codes and ready
+-- rows of all stages. p_from and p_to: null for the last hour.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null

@@ -76,6 +76,55 @@ test('the stages that are named have their trend, by the minute in an hour and b
   expect((await trends('24h', ['one']))[0]).toContain(9);
 });
 
+test('backlog and oldest age of a stage and its pipeline are sampled each minute, and a step has the highest', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const sweep = () => engine.sql.query('select millrace.sweep()');
+  const operator = await signIn(engine, 'ann', { role: 'viewer', payloads: true });
+  const now = async () => Date.parse(await engine.value<string>('select millrace.now()'));
+  /** Returns the ready rows and the highest age of each step that has any. */
+  const seen = async (range: string, stage?: string) => {
+    const query = { pipeline: 'flow', ...(stage && { stage }), ...stretchesOf(rangeOf(range), await now()).now };
+    const { points } = await operator.ask<Series>('series', query);
+    return points.filter(({ ready }) => ready > 0).map(({ ready, oldest_ms }) => [ready, oldest_ms]);
+  };
+  // At the beginning of an hour, so that all samples are in one.
+  await engine.advance(`${60 - new Date(await now()).getUTCMinutes()} minutes`);
+  await engine.queued('one', 3);
+  await sweep();
+  await engine.advance('1 minute');
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(...(await worker.take(2)).map((item) => completed(item as never)));
+  await sweep();
+  await engine.advance('1 minute');
+  await sweep();
+  await engine.advance('5 seconds');
+  expect(await seen('1h', 'one')).toEqual([
+    [3, 0],
+    [1, 60_000],
+    [1, 120_000],
+  ]);
+  expect(await seen('1h', 'two')).toEqual([
+    [2, 0],
+    [2, 60_000],
+  ]);
+  expect(await seen('1h')).toEqual([
+    [3, 0],
+    [3, 60_000],
+    [3, 120_000],
+  ]);
+  for (const range of ['24h', '7d', '30d'])
+    for (const stage of ['one', '']) expect(await seen(range, stage), range).toEqual([[3, 120_000]]);
+  // Hours are kept where minutes are not.
+  await engine.sql.query(`select millrace.cancel(id) from millrace.runs where status = 'running'`);
+  await engine.advance('3 days');
+  await sweep();
+  expect(await engine.value(`select count(*)::int from millrace.sums where unit = 'minute'`)).toBe(0);
+  expect(await seen('7d', 'one')).toEqual([[3, 120_000]]);
+  expect(await seen('7d', 'two')).toEqual([[2, 60_000]]);
+});
+
 test('an unknown range is the last hour, and a queue is empty by the pace of the last five minutes, or never', () => {
   expect(rangeOf('2h')).toBe(ranges[0]);
   const now = Date.parse('2026-11-02T09:10:30Z');
