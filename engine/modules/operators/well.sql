@@ -36,7 +36,13 @@ with stuck as materialized (
   from (
     select d.what, d.detail from millrace.doctor() d where p_anew and not d.ok
     union all
-    select l.* from millrace.last_findings l where not p_anew) f
+    select l.* from millrace.last_findings l
+    where not p_anew and l.what <> 'no stage is misconfigured'
+    union all
+    -- Soon told and soon mended: the minute until the sweep looks again would be a wrong answer.
+    select m.what, m.detail
+    from millrace.misconfigured_findings m
+    where not p_anew and not m.ok) f
   where f.what not in (
       'the sweep has run in the last minute', 'ready work is taken within 30 seconds')
     -- The last minute's finding may name a function at which a stage has got stuck since.

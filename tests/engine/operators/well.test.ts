@@ -271,8 +271,13 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
     await sweeps(engine, 1);
     return items;
   };
+  const operator = await withSecretKey(engine);
+  const isSaid = async () =>
+    faultsIn((await operator.ask<Overview>('overview')).well).includes('finding: no stage is misconfigured');
   expect(await finding()).toEqual([{ ok: true, detail: 'none is' }]);
   await engine.advance('37 minutes');
+  // In each minute it is the first sweep that keeps what doctor() finds.
+  await sweeps(engine, 1);
   await engine.queued('one', 3);
   await ends(false);
   const since = '2026-11-02 09:37:00+00';
@@ -283,6 +288,7 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
       'Once it is set right, hurry or retry these runs',
   });
   expect(await finding()).toEqual([told(3)]);
+  expect(await isSaid(), 'at once').toBe(true);
   const found = await engine.rows<{ what: string; detail: string }>(
     `select what, detail from millrace.doctor() where not ok and detail ~ '^one of flow'`,
   );
@@ -291,8 +297,10 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
   expect(findingLines(found, '').join('\n')).toContain(`✗ a stage is misconfigured\n    ${words}`);
   await engine.advance('23 hours');
   expect(await finding(), 'they are still to be tried again').toMatchObject([{ ok: false }]);
+  await sweeps(engine, 1);
   await runStage(engine, 'one');
   expect(await finding()).toMatchObject([{ ok: true }]);
+  expect(await isSaid(), 'once it is mended').toBe(false);
   await engine.queued('one');
   await ends(true);
   expect(await finding(), 'a dead run shows it, too').toMatchObject([{ ok: false }]);
