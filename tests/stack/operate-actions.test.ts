@@ -1,4 +1,4 @@
-// What people do on the operator's page: each action with its reason, and the playbooks by the keyboard alone.
+// Actions of people on the operator's page: each with its reason, and the playbooks by the keyboard alone.
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

@@ -281,8 +281,14 @@ async function lend(
   }
 }
 
-/** Takes the lock of millrace.keep_findings() in a session of its own, until the database is handed back. */
+/**
+ * Takes the lock of millrace.keep_findings() in a session of its own, until the database is handed back. A finding stays kept, so that
+ * no test finds the engine well because nobody has looked.
+ */
 async function holdFindings(engine: Engine): Promise<void> {
   const session = await engine.database.connect('supabase_admin');
   await session.query(`select pg_advisory_lock(hashtext('millrace.last_findings'))`);
+  await session.query(
+    `insert into millrace.last_findings values ('findings are kept', 'this test is no findingsTest')`,
+  );
 }

@@ -1,4 +1,4 @@
-// What tests of the operator's page look for in a window, and what they change of the project's answers.
+// Windows of the operator's page in tests: titles to wait for, pictures, barriers, and answers of the project that are changed.
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { barriers } from './barriers.ts';
