@@ -51,7 +51,7 @@ export interface Progress<Pipeline extends PipelineTypes = PipelineTypes> {
   expectedEnd: string | null;
 }
 
-/** A refusal that asking again does not change. */
+/** A refusal. The client asks again once a user signs in. */
 export class ProgressError extends Error {
   constructor(
     readonly code: string,

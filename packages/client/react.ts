@@ -32,36 +32,60 @@ export function useRow<Pipeline extends PipelineTypes = PipelineTypes>(
   return { row: rows[id], error: errors[id] };
 }
 
-/** The progress of at most 500 rows. The list of keys may be a new array each time. */
+/** What a hook knows, and of which client and pipeline. */
+interface Known extends RowsState {
+  supabase: SupabaseClient;
+  pipeline: string;
+}
+
+/**
+ * The progress of at most 500 rows. The list of keys may be a new array each time: a key that stays keeps its row.
+ *
+ * @example
+ * ```tsx
+ * const { rows, errors } = useRows(supabase, { pipeline: 'leads', keys: ids });
+ * ```
+ */
 export function useRows<Pipeline extends PipelineTypes = PipelineTypes>(
   supabase: SupabaseClient,
   { pipeline, keys }: { pipeline: Pipeline['pipeline']; keys: readonly (string | number)[] },
 ): RowsState<Pipeline> {
-  const wanted = JSON.stringify([pipeline, ...new Set(keys.map(String))]);
-  const none = { wanted, rows: {}, errors: {} };
-  const [state, setState] = useState<RowsState<Pipeline> & { wanted: string }>(none);
+  const ids = new Set(keys.map(String));
+  const wanted = JSON.stringify([...ids]);
+  const [known, setKnown] = useState<Known>({ supabase, pipeline, rows: {}, errors: {} });
+  const ofIds = (known: Known) => only(known, { supabase, pipeline, ids });
   useEffect(() => {
-    const [name = '', ...ids] = JSON.parse(wanted) as string[];
-    const change = (part: 'rows' | 'errors', id: string, value: unknown) =>
-      setState((old) => {
-        const now = old.wanted === wanted ? old : { wanted, rows: {}, errors: {} };
-        return { ...now, [part]: { ...now[part], [id]: value } };
-      });
-    const stops = ids.map((key) => {
+    setKnown(ofIds);
+    const stops = [...ids].map((key) => {
+      const onError = (error: ProgressError) =>
+        setKnown((known) => ({ ...known, errors: { ...known.errors, [key]: error } }));
       try {
-        return watchRow<Pipeline>(supabase, { pipeline: name, key }).subscribe(
-          (row) => change('rows', key, row),
-          (error) => change('errors', key, error),
-        );
+        return watchRow(supabase, { pipeline, key }).subscribe((row) => {
+          setKnown((known) => {
+            const { [key]: error, ...errors } = known.errors;
+            return known.rows[key] === row && !error
+              ? known
+              : { ...known, rows: { ...known.rows, [key]: row }, errors };
+          });
+        }, onError);
       } catch (error) {
         if (!(error instanceof ProgressError)) throw error;
-        change('errors', key, error);
+        onError(error);
         return () => {};
       }
     });
     return () => {
       for (const stop of stops) stop();
     };
-  }, [supabase, wanted]);
-  return state.wanted === wanted ? state : none;
+  }, [supabase, pipeline, wanted]);
+  return ofIds(known) as RowsState<Pipeline>;
+}
+
+/** What is known of these keys: the same object where that is all. */
+function only(known: Known, { supabase, pipeline, ids }: Pick<Known, 'supabase' | 'pipeline'> & { ids: Set<string> }) {
+  const isSame = known.supabase === supabase && known.pipeline === pipeline;
+  if (isSame && [known.rows, known.errors].every((of) => Object.keys(of).every((key) => ids.has(key)))) return known;
+  const pick = <Value>(of: Record<string, Value>): Record<string, Value> =>
+    Object.fromEntries(Object.entries(of).filter(([key]) => isSame && ids.has(key)));
+  return { supabase, pipeline, rows: pick(known.rows), errors: pick(known.errors) };
 }

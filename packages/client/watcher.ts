@@ -14,7 +14,7 @@ interface Row {
   listeners: Set<Listener>;
   version: string | null;
   progress?: Progress;
-  /** When it is to be asked for, and after which pause again, in milliseconds. */
+  /** When it is to be asked for (`never`: it was refused), and after which pause again, in milliseconds. */
   at: number;
   pause: number;
   /** True once a message has come since the row was last asked for. */
@@ -40,6 +40,7 @@ const firstPauseMs = 500;
 const longestBackoffMs = 30_000;
 /** Rows that are due so soon are asked for together. */
 const togetherMs = 50;
+const never = Number.POSITIVE_INFINITY;
 
 const watchers = new WeakMap<SupabaseClient, Watcher>();
 
@@ -56,6 +57,7 @@ export class Watcher {
   /** Names the private topic, so nobody else may guess it. */
   readonly #id = [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, '0')).join('');
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopListening = () => {};
   #isAsking = false;
   #failures = 0;
   #topic: string | null = null;
@@ -74,19 +76,31 @@ export class Watcher {
     const row = this.#rows.get(id) ?? this.#add(id, pipeline, key);
     row.listeners.add(listener);
     if (row.progress) listener.onChange(row.progress);
+    else if (row.at === never) {
+      askSoon(row);
+      this.#plan();
+    }
     return () => {
       row.listeners.delete(listener);
-      if (row.listeners.size > 0 || this.#rows.get(id) !== row) return;
-      this.#rows.delete(id);
-      if (this.#rows.size === 0) this.#stop();
+      // Another component may watch the row in the same tick: the progress and the channel stay for it.
+      if (row.listeners.size === 0) queueMicrotask(() => this.#prune());
     };
   }
 
-  progressOf(pipeline: string, key: string): Progress | undefined {
-    return this.#rows.get(JSON.stringify([pipeline, key]))?.progress;
+  /** Drops the rows that nobody watches. */
+  #prune(): void {
+    for (const [id, row] of this.#rows) if (row.listeners.size === 0) this.#rows.delete(id);
+    if (this.#rows.size === 0) this.#stop();
+    else if (this.#isIdle()) this.#leave();
+  }
+
+  /** Whether all rows are refused. */
+  #isIdle(): boolean {
+    return [...this.#rows.values()].every(({ at }) => at === never);
   }
 
   #add(id: string, pipeline: string, key: string): Row {
+    if (this.#rows.size >= mostRows) this.#prune();
     if (this.#rows.size >= mostRows)
       throw new ProgressError(
         'too_many_rows',
@@ -101,33 +115,47 @@ export class Watcher {
       pause: firstPauseMs,
       isStale: false,
     };
-    if (this.#rows.size === 0) {
-      globalThis.document?.addEventListener('visibilitychange', this.#askAll);
-      globalThis.window?.addEventListener('online', this.#askAll);
-    }
+    if (this.#rows.size === 0) this.#listen();
     this.#rows.set(id, row);
     this.#plan();
     return row;
+  }
+
+  #listen(): void {
+    globalThis.document?.addEventListener('visibilitychange', this.#askAll);
+    globalThis.window?.addEventListener('online', this.#askAll);
+    try {
+      const { data } = this.#supabase.auth.onAuthStateChange((event) => {
+        // The user may see rows that were refused before.
+        if (event === 'SIGNED_IN') this.#askFor(() => true);
+      });
+      this.#stopListening = () => data.subscription.unsubscribe();
+    } catch {
+      // A client with the option accessToken throws where its auth is read.
+    }
   }
 
   #stop(): void {
     clearTimeout(this.#timer);
     globalThis.document?.removeEventListener('visibilitychange', this.#askAll);
     globalThis.window?.removeEventListener('online', this.#askAll);
+    this.#stopListening();
     this.#leave();
   }
 
-  /** Asks for all rows now: the page was hidden or offline, or no messages have come so far. */
-  readonly #askAll = (): void => {
+  /** Asks for all rows but refused ones now: the page was hidden or offline, or no messages have come so far. */
+  readonly #askAll = (): void => this.#askFor(({ at }) => at !== never);
+
+  #askFor(isWanted: (row: Row) => boolean): void {
     this.#failures = 0;
-    for (const row of this.#rows.values()) askSoon(row);
+    for (const row of [...this.#rows.values()].filter(isWanted)) askSoon(row);
     this.#plan();
-  };
+  }
 
   /** Sets the timer to the row that is due first. */
   #plan(): void {
     clearTimeout(this.#timer);
-    if (this.#isAsking || this.#rows.size === 0) return;
+    if (this.#isAsking || this.#isIdle()) return;
     const next = Math.min(...[...this.#rows.values()].map(({ at }) => at));
     this.#timer = setTimeout(() => this.#askDue(), Math.max(next - Date.now(), 0));
   }
@@ -172,10 +200,15 @@ export class Watcher {
   }
 
   #refuse(row: Row, error: ProgressError): void {
-    const id = JSON.stringify([row.pipeline, row.key]);
-    // Another component may watch the same key anew by now.
-    if (this.#rows.get(id) === row) this.#rows.delete(id);
-    if (this.#rows.size === 0) this.#stop();
+    row.progress = undefined;
+    row.version = null;
+    if (row.isStale) {
+      // The user has signed in since.
+      askSoon(row);
+      return;
+    }
+    row.at = never;
+    if (this.#isIdle()) this.#leave();
     for (const listener of row.listeners) listener.onError(error);
   }
 
@@ -187,11 +220,11 @@ export class Watcher {
       if (answer) {
         row.pause = firstPauseMs;
         row.version = answer.version ?? '';
-        this.#report(row, answer);
       }
       row.at = row.isStale ? now : now + row.pause;
+      if (answer) this.#report(row, answer);
     }
-    if (this.#rows.size === 0) return;
+    if (this.#isIdle()) return;
     if (this.#topic !== topic) this.#leave();
     if (topic && !this.#channel && now >= this.#rejoinAt) this.#join(topic).catch(() => this.#lose());
   }

@@ -5,6 +5,7 @@ import { parseHTML } from 'linkedom';
 import { createElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { watchRow } from '../../packages/client/index.ts';
 import { useRow, useRows } from '../../packages/client/react.ts';
 import { startTickets, type Tickets } from '../support/stack/watching.ts';
 
@@ -31,10 +32,14 @@ function Ticket({ client, id }: { client: SupabaseClient; id: string | null }) {
   return createElement('p', null, error ? error.code : `${id} ${row?.stages.read?.state ?? '…'}`);
 }
 
+/** Each text that a list has had. */
+const listed: string[] = [];
+
 function List({ client, ids }: { client: SupabaseClient; ids: string[] }) {
   const { rows, errors } = useRows(client, { pipeline: 'tickets', keys: ids });
-  const shown = ids.map((id) => errors[id]?.code ?? rows[id]?.stages.read?.state);
-  return createElement('p', null, shown.join(' '));
+  const text = ids.map((id) => errors[id]?.code ?? rows[id]?.stages.read?.state ?? '…').join(' ');
+  listed.push(text);
+  return createElement('p', null, text);
 }
 
 test('a component shows its row, follows it, and watches another once its key is another', async () => {
@@ -66,4 +71,37 @@ test('a list shows all its rows, and leaves them when it goes', async () => {
   await expect.poll(text, soon).toBe('pending queued pending not_found');
   root.unmount();
   await expect.poll(() => client.getChannels(), soon).toEqual([]);
+});
+
+test('a row that joins or leaves a list takes nothing from the others', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const [one, two, three] = [await tickets.add(user), await tickets.add(user), await tickets.add(user)];
+  const { root, text } = page();
+  root.render(createElement(List, { client, ids: [one, two] }));
+  await expect.poll(text, soon).toBe('pending pending');
+  await expect.poll(() => client.getChannels()[0]?.state, soon).toBe('joined');
+  const [channel] = client.getChannels();
+  listed.length = 0;
+  root.render(createElement(List, { client, ids: [three, one, two] }));
+  await expect.poll(text, soon).toBe('pending pending pending');
+  root.render(createElement(List, { client, ids: [three, two] }));
+  await expect.poll(text, soon).toBe('pending pending');
+  expect(new Set(listed)).toEqual(new Set(['… pending pending', 'pending pending pending', 'pending pending']));
+  expect(client.getChannels()).toEqual([channel]);
+  await tickets.queue(three);
+  await expect.poll(text, soon).toBe('queued pending');
+});
+
+test('an error goes once its row comes', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const key = await tickets.add(randomUUID());
+  const { root, text } = page();
+  root.render(createElement(Ticket, { client, id: key }));
+  await expect.poll(text, soon).toBe('not_found');
+  await tickets.owner.query('update public.tickets set owner = $2 where id = $1', [key, user]);
+  // A new watch of a refused row has the client ask for it again.
+  onTestFinished(watchRow(client, { pipeline: 'tickets', key }).subscribe(() => {}));
+  await expect.poll(text, soon).toBe(`${key} pending`);
 });

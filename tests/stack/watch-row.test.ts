@@ -106,6 +106,54 @@ test('a page without a token is refused a table that it may not select', async (
   await expect.poll(() => errors[0]?.code, { timeout: 5000, interval: 20 }).toBe('42501');
 });
 
+/** A client of no user yet, the id of a user, and what signs this one in. */
+async function visitor(fetch = globalThis.fetch) {
+  const { apiUrl, publishableKey, secretKey } = tickets.stack;
+  const account = { email: `${randomUUID()}@example.com`, password: randomUUID() };
+  const made = await globalThis.fetch(`${apiUrl}/auth/v1/admin/users`, {
+    method: 'POST',
+    headers: { apikey: secretKey, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...account, email_confirm: true }),
+  });
+  const { id } = (await made.json()) as { id: string };
+  const client = createClient(apiUrl, publishableKey, {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: { fetch },
+    realtime: { transport: WebSocket as never },
+  });
+  onTestFinished(async () => {
+    await client.removeAllChannels();
+  });
+  return { client, user: id, signIn: () => client.auth.signInWithPassword(account) };
+}
+
+test('a row that a visitor may not see is there once the visitor signs in', async () => {
+  const { client, user, signIn } = await visitor();
+  const row = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(user) }));
+  const foreign = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(randomUUID()) }));
+  await expect.poll(() => [row, foreign].map(({ errors }) => errors[0]?.code), soon).toEqual(['42501', '42501']);
+  await signIn();
+  await expect.poll(() => states(row), soon).toEqual({ read: 'pending', answer: 'pending' });
+  await expect.poll(() => foreign.errors.map(({ code }) => code), soon).toEqual(['42501', 'not_found']);
+  await joined(client);
+});
+
+test('an answer from before a sign-in is no error after it', async () => {
+  let isFirst = true;
+  const { client, user, signIn } = await visitor(async (...request) => {
+    const answer = await fetch(...request);
+    if (isFirst && String(request[0]).includes('millrace_progress')) {
+      isFirst = false;
+      await signIn();
+    }
+    return answer;
+  });
+  const row = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(user) }));
+  await expect.poll(() => states(row), soon).toEqual({ read: 'pending', answer: 'pending' });
+  expect(isFirst).toBe(false);
+  expect(row.errors).toEqual([]);
+});
+
 test('a listener that throws ends no other watch', async () => {
   const thrown: unknown[] = [];
   const onThrown = (error: unknown) => thrown.push(error);
