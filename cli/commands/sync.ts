@@ -5,6 +5,7 @@ import { findRunningStack, pushCommand } from '../../local/platform/running-stac
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption, writingOptions } from '../define-command.ts';
 import { findTarget, targetAt } from '../operate/find-target.ts';
+import { type Change, realChanges } from '../project/change-set.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { readHealth } from '../project/read-health.ts';
@@ -19,7 +20,7 @@ export const sync = defineCommand({
   usage: `npx millrace sync [--check] [--columns] [--renamed PIPELINE.STAGE=NAME] [--types=FILE] [--dry-run] [--remote[=REF]]
   Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents, and
   takes sections that add wrote out of the configuration where their functions are gone.
-  --check    writes nothing, and fails where a migration is missing
+  --check    writes nothing, and fails where a migration is missing, or where the file of --types is not as it would be written
   --columns  has the migrations drop the seven columns of each stage that is gone, with what they show
   --renamed PIPELINE.STAGE=NAME  has the migration rename the columns of a stage that has another name now; say it once for each
   --types=FILE  writes the stages, results and errors of all pipelines as types for @millrace/client, such as src/pipelines.ts
@@ -49,7 +50,9 @@ export const sync = defineCommand({
     const all = [...migrationTexts(project), ...planned.map(({ text }) => text)];
     const changes = [...migrations, ...(values.check ? [] : withoutOrphans(project, all))];
     if (values.types !== undefined) {
-      changes.push({ file: values.types, text: await readTypes(path.join(project.root, 'supabase', 'functions')) });
+      const types = { file: values.types, text: await readTypes(path.join(project.root, 'supabase', 'functions')) };
+      if (values.check) requireTypes(project, types);
+      changes.push(types);
     }
     const stack = findRunningStack(project.root);
     const here = stack
@@ -71,6 +74,13 @@ async function syncDatabase(
   if (!lost) return 'Nothing to do: the database has its settings, cron jobs and definitions.';
   if (values['dry-run']) return lost.sql;
   return writeLostRows(project, lost, targetAt(url, project.root, values.remote));
+}
+
+/** Throws a CommandError where the file of `--types` is missing or of other definitions. */
+function requireTypes({ root }: Project, types: Change): void {
+  if (realChanges(root, [types]).length === 0) return;
+  const { file } = types;
+  throw new CommandError(`${file} has other types than the definitions: run \`npx millrace sync --types=${file}\`.`);
 }
 
 /** Reads what `--renamed` says. Throws a CommandError. */

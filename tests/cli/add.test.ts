@@ -29,6 +29,16 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
     status: 0,
     stdout: expect.stringContaining('_pipeline_leads.sql'),
   });
+  const types = ['sync', '--types=src/pipelines.ts', ...at];
+  expect(await here(...types, '--check')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('run `npx millrace sync --types=src/pipelines.ts`'),
+  });
+  expect(Object.keys(filesOf(place))).not.toContain('src/pipelines.ts');
+  expect((await here(...types)).stdout).toContain('wrote src/pipelines.ts');
+  expect(await here(...types, '--check')).toMatchObject({ status: 0, stderr: '' });
+  write(place, 'src/pipelines.ts', 'export interface Leads {}\n');
+  expect((await here(...types, '--check')).status).toBe(1);
   // As `millrace dev` does: `check` weighs functions by what Deno has fetched, and fetches nothing itself.
   expect(await fetchPackages(path.join(place, 'supabase', 'functions'))).toEqual([]);
   expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
