@@ -558,9 +558,12 @@ describe('the site', () => {
     [302, 'site_refused'],
   ])('is told again after its %i', async (status, code) => {
     const project = await startArticleProject({ publication: [publication] });
-    const site = await startServer(() => ({ status, headers: { location: '/' } }));
+    const bytes = Buffer.from('<title>No</title><script>if (1 < 2) go()</script><p>The hook was <b>moved</b>');
+    const site = await startServer(() => ({ status, headers: { location: '/', 'content-type': 'text/html' }, bytes }));
     const env = { ...project.env, SITE_HOOK_URL: site.url, SITE_HOOK_SECRET: secret };
-    expect(await run(tellStage, notice, env)).toMatchObject({ error: { code, permanent: false } });
+    expect(await run(tellStage, notice, env)).toMatchObject({
+      error: { code, permanent: false, detail: 'No The hook was moved' },
+    });
     expect(await run(tellStage, notice, { ...env, SITE_HOOK_URL: await refusedUrl() })).toMatchObject({
       error: { code: 'site_unreachable', permanent: false },
     });

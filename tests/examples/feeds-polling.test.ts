@@ -211,10 +211,11 @@ describe('a site that answers with an error says what to do', () => {
     [418, 'request_rejected', true, /open the address in a browser/],
     [503, 'server_error', false, /it is asked again/],
   ])('%i', async (status, code, permanent, message) => {
-    const site = await startSite({ '/feed': { status } });
+    const site = await startSite({ '/feed': { status, bytes: Buffer.from('Feeds moved to /rss') } });
     await expect(follow(`${site.url}/feed`).poll()).rejects.toMatchObject({
       code,
       permanent,
+      detail: 'Feeds moved to /rss',
       message: expect.stringMatching(message),
     });
   });

@@ -9,6 +9,7 @@ import {
   type Traced,
   traceHeaders,
 } from '../_millrace/mod.ts';
+import { refusalText } from '../_services/refusal-text.ts';
 
 /** Where the site hears of publications. */
 export const siteHookSettings = z.object({
@@ -61,8 +62,10 @@ export async function tellSite(
       messageOf(error),
     );
   });
-  await answer.body?.cancel();
-  if (answer.ok) return true;
+  if (answer.ok) {
+    await answer.body?.cancel();
+    return true;
+  }
   const { message, retryAfterMs } = errorFromStatus(answer.status, answer.headers, 'The site at SITE_HOOK_URL');
-  throw new RetriableError('site_refused', message, retryAfterMs);
+  throw new RetriableError('site_refused', message, retryAfterMs, await refusalText(answer));
 }

@@ -1,6 +1,7 @@
 import { classifyNetworkError, errorFromStatus } from '../_millrace/errors.ts';
 import { PermanentError, type Traced, traceHeaders } from '../_millrace/mod.ts';
 import { type PublicFetchOptions, publicFetch } from './public-fetch.ts';
+import { refusalText } from './refusal-text.ts';
 
 /** How a file is to be fetched. */
 export interface WebFileOptions extends Omit<PublicFetchOptions, 'headers'> {
@@ -57,8 +58,7 @@ export async function fetchWebFile(start: string, options: WebFileOptions): Prom
 
 async function readAnswer(answer: Response, url: URL, options: WebFileOptions): Promise<Uint8Array<ArrayBuffer>> {
   if (!answer.ok || !answer.body) {
-    await answer.body?.cancel();
-    throw errorFromStatus(answer.ok ? 500 : answer.status, answer.headers, url.href);
+    throw errorFromStatus(answer.ok ? 500 : answer.status, answer.headers, url.href, await refusalText(answer));
   }
   const reader = answer.body.getReader();
   try {

@@ -8,6 +8,7 @@ import {
 } from '../../_millrace/mod.ts';
 import type { Resolve } from '../../_millrace/public-hosts.ts';
 import { publicFetch } from '../../_services/public-fetch.ts';
+import { refusalText } from '../../_services/refusal-text.ts';
 import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
 
 const longestMark = 500;
@@ -88,10 +89,7 @@ export async function fetchFeed(
 
 async function readAnswer(answer: Response, url: URL): Promise<FetchedFeed | null> {
   if (answer.status === 304) return null;
-  if (!answer.ok || !answer.body) {
-    await answer.body?.cancel();
-    throw refusal(answer, url);
-  }
+  if (!answer.ok || !answer.body) throw refusal(answer, url, await refusalText(answer));
   if (Number(answer.headers.get('content-length')) > MAX_FEED_BYTES) {
     await answer.body.cancel();
     throw tooLarge();
@@ -119,9 +117,11 @@ const remedies: Record<string, string> = {
   request_rejected: 'open the address in a browser, and correct it',
 };
 
-function refusal(answer: Response, { host }: URL): Error {
+function refusal(answer: Response, { host }: URL, detail: string | undefined): Error {
   if (answer.ok) return new RetriableError('empty_feed', `${host} answered with nothing; it is asked again.`);
   const { code, message, permanent, retryAfterMs } = errorFromStatus(answer.status, answer.headers, host);
   const said = `${message}: ${remedies[code] ?? 'it is asked again'}.`;
-  return permanent ? new PermanentError(code, said) : new RetriableError(code, said, retryAfterMs);
+  return permanent
+    ? new PermanentError(code, said, undefined, detail)
+    : new RetriableError(code, said, retryAfterMs, detail);
 }
