@@ -38,10 +38,7 @@ create function millrace.hook_before_stage(p_run_ids bigint[], p_stage_id int);
 -- p_is_projected: the rows show the stage as queued already.
 create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_is_projected boolean default false
-) returns int[]
-as $$
--- the modules' begin
-$$;
+) returns int[];
 
 -- Begins a stage by the module of its kind; queues it if there is none. Returns the stages with
 -- work.
@@ -62,10 +59,7 @@ $$;
 
 -- Says whether the limits of a stage let anything be claimed now, or what is in a group.
 create function millrace.hook_has_room(p_stage millrace.stages, p_group text default null)
-returns boolean
-as $$
--- the modules' has_room
-$$;
+returns boolean;
 
 -- Claims as far as the limits of a stage and the quotas of its tenants allow. taken: how many, with
 -- what a quota put back; wait_ms: when to ask again where nothing is left.
@@ -90,26 +84,17 @@ create function millrace.hook_put_back(
 
 -- Completes a batch at a stage that may end runs. Returns the stages that got work.
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
-returns int[]
-as $$
--- the modules' complete
-$$;
+returns int[];
 
 -- Says whether the worker of a map stage has yet to hand over its last items.
-create function millrace.hook_unspawned(p_attempt millrace.attempts) returns boolean
-as $$
--- the modules' unspawned
-$$;
+create function millrace.hook_unspawned(p_attempt millrace.attempts) returns boolean;
 
 -- Begins the followers of a stage that is done. Without a stage, begins all that may begin. Returns
 -- the stages with work.
 -- p_all: every follower, not just those that advance() skipped.
 create function millrace.hook_advance(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
-) returns int[]
-as $$
--- the modules' advance
-$$;
+) returns int[];
 
 -- Notes what ended attempts have cost.
 create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[]);
@@ -124,10 +109,7 @@ create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_byte
 create function millrace.hook_hosts_lost(p_stage_id int, p_hosts uuid[]);
 
 -- Returns what a row of a stage takes of its isolate, in milliseconds of CPU; null: not known yet.
-create function millrace.hook_row_cpu_ms(p_stage_id int) returns real
-as $$
--- the modules' row_cpu_ms
-$$;
+create function millrace.hook_row_cpu_ms(p_stage_id int) returns real;
 
 -- Follows a change of what is shown of entities: p_entity_ids, or those of p_changes.
 create function millrace.hook_entities_changed(
@@ -142,10 +124,7 @@ create function millrace.hook_entities_changed(
 create function millrace.hook_stages_left(p_run_ids bigint[], p_stage_ids int[], p_how text);
 
 -- Returns those of completed runs that have left a stage out.
-create function millrace.hook_incomplete(p_run_ids bigint[]) returns bigint[]
-as $$
--- the modules' incomplete
-$$;
+create function millrace.hook_incomplete(p_run_ids bigint[]) returns bigint[];
 
 -- Deletion and the sweep
 

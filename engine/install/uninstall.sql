@@ -30,7 +30,7 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any (
         '{adopt,adopt_portion,adopting_pipeline,begin,lock_entities,rows_of_entities,
-        project_entities}') or exists (
+        sizes_of_entities,values_of_entities,project_entities}') or exists (
         select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
 
   -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.

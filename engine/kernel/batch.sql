@@ -73,18 +73,8 @@ $$;
 --   create function millrace.rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 --   returns json[]
 
--- Reads the stored bytes of what rows_of_entities() would build.
-create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
-as $$
-declare
-  v_sizes bigint[];
-
-execute format('select millrace.%I($1)', (
-  select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__sizes')
-into v_sizes
-using p_ids;
-return v_sizes;
-$$;
+-- Reads the stored bytes of what rows_of_entities() would build. define() writes it:
+--   create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
 
 -- Builds the rows and results of as many items, from the first, as have p_bytes together. An item
 -- that has more by itself comes with its failure. Stored sizes are read before any row is fetched.

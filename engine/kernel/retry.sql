@@ -1,16 +1,5 @@
 -- Retrying: what failed or was cancelled begins again
 
--- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
-create function millrace.retry_stage(
-  p_stage_id int, p_kind text, p_run_ids bigint[]
-) returns int[]
-as $$
-if p_kind in ('map', 'pipeline') then
-  perform millrace.hook_stages_left(p_run_ids, array[p_stage_id], 'retried');
-end if;
-return millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
-$$;
-
 -- Refuses to let held runs go on where a stage that is to run needs a result that was deleted.
 -- p_anew: the stages that start over, whose own results are not needed.
 create function millrace.refuse_deleted(p_run_ids bigint[], p_anew int[] default '{}')
@@ -77,8 +66,10 @@ for v_stage in
   order by a.stage_id
 loop
   -- A retry may fail there and then, and its run with it.
-  v_wake := v_wake || millrace.retry_stage(
-    v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+  v_stage.run_ids := millrace.running_of(v_stage.run_ids);
+  perform millrace.hook_stages_left(v_stage.run_ids, array[v_stage.stage_id], 'retried')
+  where v_stage.kind in ('map', 'pipeline');
+  v_wake := v_wake || millrace.hook_begin_kind(v_stage.kind, v_stage.stage_id, v_stage.run_ids);
 end loop;
 return v_wake;
 $$;

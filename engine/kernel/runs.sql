@@ -1,25 +1,9 @@
 -- Runs: how they are made, ended and deleted
 
 -- Reads what the columns that a definition names hold, in the order of the keys; null where it
--- names none.
-create function millrace.values_of_entities(
-  p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
-) returns millrace.row_values
-as $$
-declare
-  v_read regproc := (
-    select to_regproc(format('millrace.%I', p.name || '__values'))
-    from millrace.pipelines p
-    where p.id = p_pipeline_id);
-  v_values millrace.row_values;
-
-if v_read is not null then
-  execute format('select v.* from %s($1, $2, $3) v', v_read)
-  into v_values
-  using p_ids, p_new, p_stage;
-end if;
-return v_values;
-$$;
+-- names none. define() writes it:
+--   create function millrace.values_of_entities(
+--     p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) returns millrace.row_values
 
 -- Makes runs of the current version for held entities that have no live run. Returns the runs, and
 -- their rows' keys at the stage that begins.

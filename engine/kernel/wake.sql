@@ -107,13 +107,15 @@ returns boolean
 as $$
 declare
   v_url text;
-  v_headers jsonb;
+  v_secret text;
+  v_key text;
   v_request bigint;
 
 -- Not as initial values, whose errors would escape the handler.
 v_url := millrace.setting('project_url');
-v_headers := millrace.wake_headers();
-if v_url is null or v_headers is null then
+v_secret := millrace.setting('wake_secret');
+v_key := case when v_secret is null then millrace.setting('secret_key') end;
+if v_url is null or coalesce(v_secret, v_key) is null then
   perform millrace.report('error', 'doorbell_not_configured',
     'The doorbell cannot wake: project_url or wake_secret is not set',
     '{"hint": "npx millrace connect writes both"}');
@@ -122,9 +124,10 @@ end if;
 v_request := net.http_post(
   url := coalesce(p_url, rtrim(v_url, '/') || '/functions/v1/' || p_function),
   body := p_body,
-  headers := v_headers || '{"Content-Type": "application/json"}' || (
-    select jsonb_build_object('x-millrace-level', e.level::text,
-      'x-millrace-contracts', array_to_string(e.contracts, ','))
+  headers := (
+    select jsonb_strip_nulls(jsonb_build_object('x-millrace-wake-secret', v_secret,
+      'apikey', v_key, 'Content-Type', 'application/json', 'x-millrace-level', e.level::text,
+      'x-millrace-contracts', array_to_string(e.contracts, ',')))
     from millrace.engine() e),
   timeout_milliseconds := 5000);
 insert into millrace.posts (request_id, function_name) values (v_request, p_function);
@@ -136,19 +139,4 @@ exception when others then
     raise;
   end if;
   return false;
-$$;
-
--- Returns the headers of a wake-up, with wake_secret or else secret_key; null without either.
-create function millrace.wake_headers() returns jsonb
-stable
-as $$
-declare
-  v_wake_secret text := millrace.setting('wake_secret');
-  v_secret_key text;
-
-if v_wake_secret is not null then
-  return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
-end if;
-v_secret_key := millrace.setting('secret_key');
-return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
 $$;

@@ -241,17 +241,8 @@ v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_on.attempt, v
   case when v_on.fails then 'failed' else 'completed' end, v_result, v_error)]);
 wake := v_done.ready;
 busy := (v_done.items)[1].verdict is not distinct from 'busy';
-perform millrace.leave_children(array[p_fan_out.attempt_id]);
-$$;
-
--- Closes the fan-outs of attempts that are completed.
-create function millrace.leave_children(p_attempt_ids bigint[])
-as $$
 update millrace.fan_outs f
 set state = 'finished'
-from millrace.attempts a
-where a.id = any (p_attempt_ids) and a.state = 'completed' and f.attempt_id = a.id
-  -- by key
-  and f.attempt_id = any (p_attempt_ids)
-  and (f.state = 'open') is true;
+where f.id = p_fan_out.id and (f.state = 'open') is true
+  and (select a.state from millrace.attempts a where a.id = f.attempt_id) = 'completed';
 $$;

@@ -1,30 +1,6 @@
 -- Decisions: what a person is asked, by a row of public.millrace_decisions. A person holds that row
 -- first, then waits for entity and run: so nothing that holds a run waits for a decision's row.
 
--- Asks for the decision of a manual stage in held runs: attempts that wait, and their questions.
-create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
-as $$
-declare
-  v_changes millrace.change[];
-
-with question as (
-  insert into public.millrace_decisions
-    (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
-  select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
-    a.created_at, a.deadline_at
-  from millrace.add_waiting(p_stage_id, p_run_ids, 'decision') a
-  -- by key
-  cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-  join millrace.stages s on s.id = a.stage_id
-  join millrace.pipelines p on p.id = s.pipeline_id
-  returning *
-)
-select array_agg(millrace.change_of(q.entity_id, 'started', q.attempt_id::text,
-  p_started_at => q.opened_at)) into v_changes
-from question q;
-perform millrace.project(p_stage_id, v_changes);
-$$;
-
 -- Says why a manual stage's attempt can no longer be decided.
 create function millrace.why_undecided(p_attempt millrace.attempts) returns text
 immutable

@@ -51,8 +51,9 @@ v_lacking := (
       and coalesce(t.tgenabled, 'D') not in ('O', 'A')
     union all
     select format('function millrace.%s__%s is missing', v_name, k.kind)
-    from unnest('{lock,rows,sizes,asked}'::text[] || case when p_pipeline.projection <> 'none'
-      then '{started,queued,apply_outcomes}'::text[] end) k(kind)
+    from unnest('{lock,rows,sizes,asked,values}'::text[] || case
+      when p_pipeline.projection <> 'none' then '{started,queued,apply_outcomes}'::text[]
+    end) k(kind)
     where not exists (
         select from pg_proc f
         where f.pronamespace = 'millrace'::regnamespace

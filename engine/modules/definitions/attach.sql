@@ -3,9 +3,10 @@
 -- __started, __apply_outcomes and __queued, which show transitions, and the triggers __intake and
 -- __since.
 
--- Writes lock_entities(), rows_of_entities() and project_entities(), which lead from every batch to
--- what is written for its pipeline. Calls by name, as of its other functions, would be planned anew
--- each time, 6 % of a row's way through a stage.
+-- Writes lock_entities(), rows_of_entities(), values_of_entities(), sizes_of_entities() and
+-- project_entities(), which lead from every batch to what is written for its pipeline. Calls by
+-- name, as of its other functions, would be planned anew each time, 6 % of a row's way through a
+-- stage.
 create function millrace.write_calls()
 as $$
 declare
@@ -28,6 +29,11 @@ begin
       'millrace.%s__lock(p_ids, p_wait)', c_body),
     ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', 'return',
       'millrace.%s__rows(p_ids, p_each)', c_body),
+    ('values_of_entities(p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) '
+      'returns millrace.row_values', 'return',
+      'millrace.%s__values(p_ids, p_new, p_stage)', c_body),
+    ('sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]', 'return',
+      'millrace.%s__sizes(p_ids)', c_body),
     -- Shows transitions, announced to the intake triggers by the depth of triggers.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
@@ -102,15 +108,15 @@ end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s
     perform millrace.write_status_intake(v_pipeline);
   end if;
   perform millrace.write_triggers(v_pipeline);
-  perform millrace.sort_ungrouped(v_pipeline.id, null);
   perform millrace.write_calls();
+  perform millrace.sort_ungrouped(v_pipeline.id, null);
   v_statement := (
     select format('revoke all on function %s from public',
       string_agg(p.oid::regprocedure::text, ', '))
     from pg_proc p
     where p.pronamespace = 'millrace'::regnamespace
       and case when p.proname ^@ (v_pipeline.name || '__')
-          or p.proname in ('lock_entities', 'rows_of_entities', 'project_entities')
+          or p.proname ~ '^(lock|rows_of|sizes_of|values_of|project)_entities$'
         then has_function_privilege('public', p.oid, 'execute') end
     having count(*) > 0);
   if v_statement is not null then

@@ -44,37 +44,6 @@ perform millrace.refuse_deleted(p_run_ids, p_stage.dependents || p_stage.stage_i
 perform millrace.note_pulses('copied', v_copied);
 $$;
 
--- Skips what comes before a stage at which first runs begin, if their rows bring it along or its
--- condition does not hold. Returns the runs that are still to begin.
-create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
-returns bigint[]
-as $$
-declare
-  v_first bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids) and r.given is not null
-    order by r.id);
-  v_earlier_id int;
-
--- New runs are all of one version.
-for v_earlier_id in
-  select vs.stage_id
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  where r.id = v_first[1]
-    and p_stage_id = any (vs.dependents) and not vs.on_demand
-  order by vs.position
-loop
-  perform millrace.add_skipped(array[v_earlier_id], k.run_ids, k.why),
-    millrace.show_stage(v_earlier_id, k.run_ids, 'skipped', millrace.now())
-  from millrace.runs_to_skip(
-    v_earlier_id, millrace.runs_ready_for(v_earlier_id, v_first), false) k;
-end loop;
-return case when v_first = '{}' then p_run_ids
-  else millrace.runs_to_begin(p_stage_id, p_run_ids) end;
-$$;
-
 -- Returns the stage at which a pipeline starts unless another is named.
 create function millrace.first_stage(p_pipeline_id int) returns int
 stable

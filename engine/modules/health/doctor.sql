@@ -1,16 +1,24 @@
--- Looks at settings, the sweep, pg_net, and what functions answered of late.
-create function millrace.engine_findings() returns setof millrace.finding
+-- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
+-- checks those of the newest runs and of those where the sweep has found something. Of the last
+-- hour's errors it names the five most frequent messages and counts the others.
+create function millrace.doctor() returns setof millrace.finding
 stable
+set millrace.plan = for_lists
+set quote_all_identifiers = off
 as $$
 declare
+  v_newest bigint := coalesce((
+    select r.id from millrace.runs r order by r.id desc offset 100 limit 1), 0);
   v_url text;
-  v_headers jsonb;
+  v_secret text;
+  v_key text;
   v_fault text := 'missing';
   v_swept timestamptz := nullif(millrace.last_sweep(), '-infinity');
 
 begin
   v_url := millrace.setting('project_url');
-  v_headers := millrace.wake_headers();
+  v_secret := millrace.setting('wake_secret');
+  v_key := millrace.setting('secret_key');
 exception when others then
   v_fault := 'Vault cannot be read: ' || sqlerrm;
 end;
@@ -21,10 +29,10 @@ from (select v_url ~ '^https?://[^/ ]+$' is true) u(is_one)
 union all
 select 'wake_secret is set', h.has_secret, case
   when h.has_secret then 'present'
-  when v_headers is null then v_fault || ': npx millrace connect writes it'
+  when v_key is null then v_fault || ': npx millrace connect writes it'
   else 'the doorbell shows secret_key instead, which every SQL role can read in '
     'net.http_request_queue: npx millrace connect writes one' end
-from (select v_headers ? 'x-millrace-wake-secret' is true) h(has_secret)
+from (select v_secret is not null) h(has_secret)
 union all
 select 'the sweep has run in the last minute', s.runs,
   coalesce('last at ' || v_swept, 'never; it is due every ten seconds') || case
@@ -50,21 +58,6 @@ select 'pg_net''s worker runs', count(*) > 0,
 from pg_stat_activity a
 where a.datname = current_database()
   and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %');
-$$;
-
--- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
--- checks those of the newest runs and of those where the sweep has found something. Of the last
--- hour's errors it names the five most frequent messages and counts the others.
-create function millrace.doctor() returns setof millrace.finding
-stable
-set millrace.plan = for_lists
-set quote_all_identifiers = off
-as $$
-declare
-  v_newest bigint := coalesce((
-    select r.id from millrace.runs r order by r.id desc offset 100 limit 1), 0);
-
-return query select * from millrace.engine_findings();
 return query select * from millrace.pipeline_findings;
 return query select * from millrace.label_findings;
 begin

@@ -4,7 +4,6 @@ returns jsonb
 as $$
 declare
   v_like jsonb := p_request;
-  v_until timestamptz := millrace.request_end(p_request);
   v_reason text := nullif(millrace.plain_text(p_request ->> 'reason', 500), '');
   v_silence millrace.silences;
 
@@ -25,7 +24,7 @@ else
     perform millrace.need_fields(p_request, 'pipeline');
   end if;
   perform millrace.need_fields(
-    p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
+    p_request || jsonb_build_object('reason', v_reason), 'until', 'reason');
   if v_like ->> 'kind' is not null and not exists (
       select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
     raise exception 'MR003: there is no rule of kind %',
@@ -38,7 +37,8 @@ else
   where v_like ->> 'stage' is not null;
   delete from millrace.silences s where s.until < v_now;
   insert into millrace.silences (pipeline, stage, kind, until, reason, journal_entry)
-  select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_entry
+  select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind',
+    (p_request ->> 'until')::timestamptz, v_reason, p_entry
   where v_like is not null
   returning * into v_silence;
 end if;

@@ -9,21 +9,6 @@ from unnest(p_fields) f
 where coalesce(p_request -> f, 'null') = 'null';
 $$;
 
--- Reads until when something is to hold; null where a request does not say.
-create function millrace.request_end(p_request jsonb) returns timestamptz
-stable
-as $$
-declare
-  v_until timestamptz := coalesce((p_request ->> 'until')::timestamptz,
-    v_now + make_interval(mins => (p_request -> 'minutes')::int));
-
-if v_until <= v_now or v_until > v_now + interval '400 days' then
-  raise exception 'MR002: until is %, but must be a time from now to 400 days from now', v_until
-    using hint = 'Set until, or minutes.';
-end if;
-return v_until;
-$$;
-
 -- Does a verb to the run that a request names, or to the newest of its row.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb
 as $$
@@ -79,8 +64,7 @@ elsif p_caller.pipelines is not null then
 end if;
 execute 'select ' || p_does
 into v_outcome
-using v_pipeline, v_stage, p_request || jsonb_strip_nulls(
-  jsonb_build_object('until', millrace.request_end(p_request))), p_entry;
+using v_pipeline, v_stage, p_request, p_entry;
 return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
   'runs', v_outcome -> 'started', 'outcome', v_outcome);
 $$;
@@ -93,6 +77,7 @@ declare
   v_caller millrace.caller := coalesce(p_caller, millrace.caller());
   v_entry bigint := nextval('millrace.journal_id_seq');
   v_verb record;
+  v_until timestamptz;
   v_said jsonb;
 
 select v.* into v_verb from millrace.verbs v where v.verb = p_request ->> 'verb';
@@ -100,9 +85,18 @@ perform millrace.need_fields(p_request || jsonb_build_object('reason',
     nullif(btrim(p_request ->> 'reason'), '')),
   variadic case when p_request ->> 'limit' is null then v_verb.needs
     else array_remove(array_remove(v_verb.needs, 'pipeline'), 'stage') end);
+if v_verb.about in ('stage', 'alert') then
+  v_until := coalesce((p_request ->> 'until')::timestamptz,
+    v_now + make_interval(mins => (p_request -> 'minutes')::int));
+end if;
+if v_until <= v_now or v_until > v_now + interval '400 days' then
+  raise exception 'MR002: until is %, but must be a time from now to 400 days from now', v_until
+    using hint = 'Set until, or minutes.';
+end if;
 execute 'select ' || v_verb.acts
 into v_said
-using v_caller, p_request, v_entry, v_verb.does;
+using v_caller, p_request || jsonb_strip_nulls(jsonb_build_object('until', v_until)), v_entry,
+  v_verb.does;
 if v_verb.verb = 'continue' then
   return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb);
 end if;

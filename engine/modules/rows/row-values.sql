@@ -14,17 +14,15 @@ from (
     end, p_value, '') as k) v
 $$;
 
--- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
--- the key at p_stage, once where that is the tenant too, and what new runs take, where p_new says
--- so. A column that was renamed since must not make a user's own write fail: it counts as empty,
--- and is reported.
+-- Creates the __values function of a pipeline. It reads the key at p_stage, once where that is the
+-- tenant too, and what new runs take, where p_new says so. A column that was renamed since must not
+-- make a user's own write fail: it counts as empty, and is reported.
 create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare
   -- The function is called for long values alone: a call costs more than to read the row.
   c_key constant text := 'case when octet_length(r.value::text) > 400 '
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
-  v_name text := p_pipeline.name || '__values';
   v_paying text[] := array(
     select s.name
     from millrace.stages s
@@ -64,16 +62,12 @@ declare
     ) c(condition, field, read, name)
     where c.name is not null);
 begin
-  if v_reads is not null then
-    perform millrace.write_function(p_pipeline.name, 'values(p_ids text[], p_new boolean, '
-      'p_stage text, out v_values millrace.row_values)', format($f$
+  perform millrace.write_function(p_pipeline.name, 'values(p_ids text[], p_new boolean, '
+    'p_stage text, out v_values millrace.row_values)', format($f$
 begin%s
   if p_stage = any (%L::text[]) then
     v_values.keys := coalesce(v_values.payers, v_values.keys);
   end if;
 end $f$, v_reads, v_paying));
-  elsif to_regproc(format('millrace.%I', v_name)) is not null then
-    execute format('drop function millrace.%I(text[], boolean, text)', v_name);
-  end if;
 end
 $write$;

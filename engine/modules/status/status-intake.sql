@@ -136,15 +136,3 @@ select array_agg(distinct m.stage_id) into v_stages from moved m;
 perform millrace.show_status(p_pipeline_id, p_ids);
 perform millrace.wake(v_stages);
 $$;
-
--- Counts what a person starts over, with a raised count of tries, as another try.
-create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
-as $$
-update millrace.attempts a
-set retry_count = least(i.tries, a.number - 1)
-from unnest(p_ids, p_tries) i(id, tries)
-join millrace.runs r on r.entity_id = i.id
-where i.tries > 0 and r.pipeline_id = p_pipeline_id and r.status = 'running'
-  and a.run_id = r.id and a.state = 'queued';
-perform millrace.show_status(p_pipeline_id, p_ids);
-$$;

@@ -57,7 +57,14 @@ begin
   end if;%s
   if v_written.ids is not null then
     perform millrace.on_values_written(%5$s, v_written.ids, v_written.was, v_written.now);
-    perform millrace.count_tries(%5$s, v_written.ids, v_written.tries)
+    -- A stage that a person starts over with a raised count of tries counts as another try.
+    update millrace.attempts a
+    set retry_count = least(i.tries, a.number - 1)
+    from unnest(v_written.ids, v_written.tries) i(id, tries)
+    join millrace.runs r on r.entity_id = i.id
+    where i.tries > 0 and r.pipeline_id = %5$s and r.status = 'running'
+      and a.run_id = r.id and a.state = 'queued';
+    perform millrace.show_status(%5$s, v_written.ids)
     where array_remove(v_written.tries, null) <> '{}';
   end if;
   return null;

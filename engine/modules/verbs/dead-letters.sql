@@ -1,5 +1,6 @@
 -- Lists runs that used up their attempts or failed for good. Where can_retry is true:
--- select millrace.retry(run_id). Sorted by time it reads all dead of a pipeline; the newest alone:
+-- select millrace.retry(run_id); not where its row has a later run, or its parent has given it up.
+-- Sorted by time it reads all dead of a pipeline; the newest alone:
 -- select public.millrace_runs('{"pipeline": …, "status": "failed"}').
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
@@ -28,8 +29,6 @@ from (
 -- Left, so that a count reads the index alone.
 left join millrace.pipelines p on p.id = d.pipeline_id
 left join millrace.stages s on s.id = d.stage_id;
-comment on column millrace.dead_letters.can_retry is
-  'Whether retry() takes it: not where its row has a later run, or its parent has given it up.';
 
 -- How many runs have failed at which stage by which error, to 10,000 each, and when the oldest and
 -- the newest did; 1,000 causes at most.

@@ -54,6 +54,14 @@ if v_fault.id is not null then
 end if;
 $$;
 
+-- Starts a pending stage of a locked run.
+create function millrace.start_one(
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
+)
+as $$
+wake := millrace.begin_at_once(array[p_run.id], p_stage.stage_id, true);
+$$;
+
 -- Skips a stage of a held run that is not done.
 create function millrace.skip_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb

@@ -18,8 +18,7 @@ from (values
   ('reset_children', '{stage}', null, false, false, false,
     'millrace.reset_failed_children($1, $2)'),
   -- Starts a pending stage whose needs are done, without waiting for its thresholds.
-  ('start_stage', '{stage}', '{pending}', false, false, false,
-    '(select millrace.begin_at_once(array[($1).id], ($2).stage_id, true) wake, null::jsonb did)'),
+  ('start_stage', '{stage}', '{pending}', false, false, false, 'millrace.start_one($1, $2)'),
   -- Gives a stage another result, or its row other values, and starts what comes of it over.
   ('edit', '{stage,attempt}', null, true, false, true, 'millrace.edit_one($1, $2, $3)'),
   -- Completes a queued, started or waiting stage with a result given by hand.
