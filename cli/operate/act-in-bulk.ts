@@ -5,40 +5,40 @@ import pc from 'picocolors';
 import type { Bulk } from '../../operators/answers.ts';
 import { count, forecast, many } from '../../operators/numbers.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defined, textOf } from './asked.ts';
+import { type Context, defined, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { inertJson, line, say } from './say.ts';
 import { shellWord, words } from './table.ts';
 
 /** Previews a bulk, asks, begins it and follows it to its end. Resolves to 1 where it met faults. */
 export async function actInBulk(
-  asked: Asked,
+  context: Context,
   action: Record<string, unknown>,
   filter: Record<string, unknown>,
 ): Promise<0 | 1> {
-  const reason = textOf(asked, 'reason');
+  const reason = textOf(context, 'reason');
   if (!filter.pipeline) throw new CommandError('Name runs, or --pipeline and what else all of them have in common.', 2);
-  if (asked.values.yes && !reason)
+  if (context.values.yes && !reason)
     throw new CommandError('--yes needs --reason TEXT: whoever looks next will want to know.', 2);
-  const preview = await asked.api.act<Bulk>({ verb: 'preview', do: action, filter, ...(reason && { reason }) });
+  const preview = await context.api.act<Bulk>({ verb: 'preview', do: action, filter, ...(reason && { reason }) });
   if (preview.preview.runs === '0') {
     const pipeline = shellWord(String(filter.pipeline));
-    say(asked, preview, () => [
+    say(context, preview, () => [
       'No run matches; nothing was done.',
       // Mostly a name was misspelt.
       pc.dim(`Look: npx millrace dead ${pipeline}, npx millrace runs ${pipeline}`),
     ]);
     return 0;
   }
-  const why = asked.values.yes ? reason : await consent(asked, preview, reason);
+  const why = context.values.yes ? reason : await consent(context, preview, reason);
   if (why === undefined) {
     const reason = 'not wanted after the preview';
-    const { done } = await asked.api.act<Bulk>({ verb: 'abort', bulk: preview.bulk, reason });
-    say(asked, preview, () => [done > 0 ? 'Nothing more was done.' : 'Nothing was done.']);
+    const { done } = await context.api.act<Bulk>({ verb: 'abort', bulk: preview.bulk, reason });
+    say(context, preview, () => [done > 0 ? 'Nothing more was done.' : 'Nothing was done.']);
     return 0;
   }
-  await asked.api.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
-  return follow(asked, preview.bulk);
+  await context.api.act(defined({ verb: 'begin', bulk: preview.bulk, reason: why }));
+  return follow(context, preview.bulk);
 }
 
 /** The lines of a preview: the verb, how many runs and of when, the filter, and the cost where it is known. */
@@ -61,10 +61,10 @@ function previewLines({ do: action, filter, preview }: Bulk): string[] {
 }
 
 /** Asks at the terminal. Resolves to the reason; undefined where the answer is no. */
-async function consent(asked: Asked, preview: Bulk, given: string | undefined): Promise<string | undefined> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY || asked.json) {
-    process.stdout.write(`${asked.json ? inertJson(preview) : previewLines(preview).join('\n')}\n`);
-    await asked.api.act({ verb: 'abort', bulk: preview.bulk, reason: 'nobody there to ask' });
+async function consent(context: Context, preview: Bulk, given: string | undefined): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY || context.json) {
+    process.stdout.write(`${context.json ? inertJson(preview) : previewLines(preview).join('\n')}\n`);
+    await context.api.act({ verb: 'abort', bulk: preview.bulk, reason: 'nobody there to ask' });
     throw new CommandError('Nothing was done, since nobody can be asked here: say --yes --reason TEXT.', 2);
   }
   process.stdout.write(`${previewLines(preview).join('\n')}\n`);
@@ -76,7 +76,9 @@ async function consent(asked: Asked, preview: Bulk, given: string | undefined): 
     const question = `${preview.do.verb} ${many(preview.preview.runs, 'run')}, or 1 to try one first? [y/N] `;
     let answer = await ask(question);
     for (; answer?.trim() === '1'; answer = await ask(question)) {
-      const { tried, ...one } = await asked.api.act<Bulk>(defined({ verb: 'try', bulk: preview.bulk, reason: given }));
+      const { tried, ...one } = await context.api.act<Bulk>(
+        defined({ verb: 'try', bulk: preview.bulk, reason: given }),
+      );
       const look = tried ? `, npx millrace show ${tried} tells what came of it` : '';
       process.stdout.write(`${progress({ ...one, preview: preview.preview })}${look}\n`);
     }
@@ -90,15 +92,15 @@ async function consent(asked: Asked, preview: Bulk, given: string | undefined): 
 const goesOn = (bulk: number) => `Bulk ${bulk} goes on by itself; npx millrace cancel --bulk ${bulk} ends it.`;
 
 /** Helps a bulk on until it is over, and tells how far it is. */
-async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
-  const isShown = process.stdout.isTTY && !asked.json;
+async function follow(context: Context, bulk: number): Promise<0 | 1> {
+  const isShown = process.stdout.isTTY && !context.json;
   const leave = () => {
     process.stdout.write(`\n${goesOn(bulk)}\n`);
     process.exit(130);
   };
   process.once('SIGINT', leave);
   for (let before = -1; ; ) {
-    const look = () => asked.api.act<Bulk>({ verb: 'continue', bulk });
+    const look = () => context.api.act<Bulk>({ verb: 'continue', bulk });
     const now = await look()
       .catch(look)
       .catch(({ message, exitCode }: CommandError) => {
@@ -109,7 +111,7 @@ async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
     if (now.state !== 'running') {
       process.off('SIGINT', leave);
       if (isShown) process.stdout.write('\r\u001b[K');
-      say(asked, now, () => [progress(now), ...faultLines(now)]);
+      say(context, now, () => [progress(now), ...faultLines(now)]);
       return now.state === 'done' && now.faults === 0 ? 0 : 1;
     }
     // Other transactions hold the runs that are left.
@@ -128,8 +130,8 @@ const faultLines = ({ faults_by_run = [] }: Bulk) =>
     .map(({ run, code, message }) => pc.red(line(`  run ${run}: ${words(code)}: ${words(message)}`)));
 
 /** Ends a bulk; what it has done stays done. */
-export async function abortBulk(asked: Asked, bulk: number): Promise<0> {
-  const ended = await asked.api.act<Bulk>(defined({ verb: 'abort', bulk, reason: textOf(asked, 'reason') }));
-  say(asked, ended, () => [progress(ended)]);
+export async function abortBulk(context: Context, bulk: number): Promise<0> {
+  const ended = await context.api.act<Bulk>(defined({ verb: 'abort', bulk, reason: textOf(context, 'reason') }));
+  say(context, ended, () => [progress(ended)]);
   return 0;
 }

@@ -4,7 +4,7 @@ import { isNeeded, type RunVerb, verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
 import { abortBulk, actInBulk } from './act-in-bulk.ts';
 import {
-  type Asked,
+  type Context,
   defined,
   defineOperate,
   filterOf,
@@ -14,7 +14,7 @@ import {
   numberOf,
   type OptionName,
   textOf,
-} from './asked.ts';
+} from './context.ts';
 import { line, say } from './say.ts';
 import { words } from './table.ts';
 
@@ -28,7 +28,7 @@ npx millrace ${verb} --pipeline P [FILTER] ${own}[--yes --reason TEXT]
 ${filterUsage}`,
     words: Number.POSITIVE_INFINITY,
     takes: [...filterOptions, 'reason', 'yes', ...takes],
-    run: (asked) => actOnRuns(verb, asked),
+    run: (context) => actOnRuns(verb, context),
   });
 
 export const retry = onRuns('retry', '', '');
@@ -53,40 +53,41 @@ export const hurry = onRuns('hurry', '', '');
  * The request for a verb. Its stage: for reset the one of --from; in bulk only verbs that need one have one, since for the
  * others --stage is part of the filter.
  */
-function actionOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
-  const stage = textOf(asked, 'stage');
-  const own = verb === 'reset' ? textOf(asked, 'from') : inBulk && !isNeeded(verb, 'stage') ? undefined : stage;
+function actionOf(verb: RunVerb, context: Context, inBulk: boolean): Record<string, unknown> {
+  const stage = textOf(context, 'stage');
+  const own = verb === 'reset' ? textOf(context, 'from') : inBulk && !isNeeded(verb, 'stage') ? undefined : stage;
   if (isNeeded(verb, 'stage') && !stage) throw new CommandError(`${verb} needs --stage.`, 2);
-  if (verb === 'fail' && !textOf(asked, 'message')) throw new CommandError('fail needs --message TEXT, the error.', 2);
+  if (verb === 'fail' && !textOf(context, 'message'))
+    throw new CommandError('fail needs --message TEXT, the error.', 2);
   return defined({
     verb,
     stage: own,
-    message: textOf(asked, 'message'),
-    permanent: asked.values.permanent === true ? true : undefined,
+    message: textOf(context, 'message'),
+    permanent: context.values.permanent === true ? true : undefined,
   });
 }
 
 /** Does a verb. Resolves to 1 where a bulk met faults. */
-async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
-  const bulk = numberOf(asked, 'bulk');
-  const filter = filterOf(asked);
+async function actOnRuns(verb: RunVerb, context: Context): Promise<0 | 1> {
+  const bulk = numberOf(context, 'bulk');
+  const filter = filterOf(context);
   if (bulk !== undefined) {
-    if (asked.words.length + Object.keys(filter).length > 0)
+    if (context.words.length + Object.keys(filter).length > 0)
       throw new CommandError('Name runs, a filter or --bulk N: one of them.', 2);
-    return abortBulk(asked, bulk);
+    return abortBulk(context, bulk);
   }
-  if (asked.words.length === 0) return actInBulk(asked, actionOf(verb, asked, true), filter);
+  if (context.words.length === 0) return actInBulk(context, actionOf(verb, context, true), filter);
   const { stage, ...others } = filter;
   if (Object.keys(others).length > 0) throw new CommandError('Name runs, or a filter, not both.', 2);
-  const action = actionOf(verb, asked, false);
-  const runs = asked.words.map((word) => numberIn(word, 'RUN'));
+  const action = actionOf(verb, context, false);
+  const runs = context.words.map((word) => numberIn(word, 'RUN'));
   for (const run of runs) {
-    const done = await asked.api.act<{ status: string; journal_entry: number; attempts?: number }>(
-      defined({ ...action, run, reason: textOf(asked, 'reason') }),
+    const done = await context.api.act<{ status: string; journal_entry: number; attempts?: number }>(
+      defined({ ...action, run, reason: textOf(context, 'reason') }),
     );
     const retries = many(done.attempts ?? 0, 'retry that goes', 'retries that go');
     const what = done.attempts === undefined ? `is ${done.status}` : `has ${retries} at once`;
-    say(asked, done, () => [line(`Run ${run} ${words(what)} (entry ${done.journal_entry} of the journal).`)]);
+    say(context, done, () => [line(`Run ${run} ${words(what)} (entry ${done.journal_entry} of the journal).`)]);
   }
   return 0;
 }

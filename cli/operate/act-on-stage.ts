@@ -3,7 +3,7 @@
 import { verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommands } from '../project/as-commands.ts';
-import { type Asked, defined, defineOperate, numberIn, numberOf, textOf } from './asked.ts';
+import { type Context, defined, defineOperate, numberIn, numberOf, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { line, say } from './say.ts';
 import { words } from './table.ts';
@@ -13,19 +13,19 @@ const switching = (verb: 'pause' | 'unpause') =>
     usage: `npx millrace ${verb} PIPELINE [STAGE] [--reason TEXT] [--remote[=REF]]\n  ${verbs[verb].says}`,
     words: 2,
     takes: ['reason'],
-    run: (asked) => switchStage(verb, asked),
+    run: (context) => switchStage(verb, context),
   });
 
 export const pause = switching('pause');
 export const unpause = switching('unpause');
 
-async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> {
-  const [pipeline, stage] = asked.words;
+async function switchStage(verb: 'pause' | 'unpause', context: Context): Promise<0> {
+  const [pipeline, stage] = context.words;
   if (!pipeline) throw new CommandError('Name a pipeline, or a pipeline and a stage.', 2);
-  const request = defined({ verb, pipeline, stage, reason: textOf(asked, 'reason') });
-  const done = await asked.api.act<{ journal_entry: number; now?: string }>(request);
+  const request = defined({ verb, pipeline, stage, reason: textOf(context, 'reason') });
+  const done = await context.api.act<{ journal_entry: number; now?: string }>(request);
   const what = [pipeline, stage].filter(Boolean).map(words).join('.');
-  say(asked, done, () => [
+  say(context, done, () => [
     line(
       verb === 'pause'
         ? `${what} is paused: what is in work goes on, what comes in waits.`
@@ -55,30 +55,30 @@ export const throttle = defineOperate({
   run: throttleStage,
 });
 
-async function throttleStage(asked: Asked): Promise<0> {
-  const [pipeline, stage] = asked.words;
-  const shared = textOf(asked, 'shared');
+async function throttleStage(context: Context): Promise<0> {
+  const [pipeline, stage] = context.words;
+  const shared = textOf(context, 'shared');
   if (shared === undefined ? !stage : pipeline)
     throw new CommandError('Name a pipeline and a stage, or --shared LIMIT.', 2);
   const place = shared === undefined ? { pipeline, stage } : { limit: shared };
   const what = words(shared ?? `${pipeline}.${stage}`);
-  const reason = textOf(asked, 'reason');
-  if (asked.values.end) {
+  const reason = textOf(context, 'reason');
+  if (context.values.end) {
     const request = defined({ verb: 'unthrottle', ...place, reason });
-    say(asked, await asked.api.act(request), () => [line(`${what} goes by its definition again.`)]);
+    say(context, await context.api.act(request), () => [line(`${what} goes by its definition again.`)]);
     return 0;
   }
-  const rate = textOf(asked, 'rate');
+  const rate = textOf(context, 'rate');
   const limits = defined({
     rate: rate === undefined ? undefined : rateIn(rate),
-    max_in_flight: numberOf(asked, 'in-flight'),
+    max_in_flight: numberOf(context, 'in-flight'),
   });
-  const minutes = numberOf(asked, 'minutes');
+  const minutes = numberOf(context, 'minutes');
   if (Object.keys(limits).length === 0)
     throw new CommandError('Say how much: --rate COUNT/SECONDS, --in-flight N, or both.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
-  const done = await asked.api.act<{ until: string }>({ verb: 'throttle', ...place, limits, minutes, reason });
-  say(asked, done, () => [line(`${what} is throttled until ${moment(done.until)}; what is in work goes on.`)]);
+  const done = await context.api.act<{ until: string }>({ verb: 'throttle', ...place, limits, minutes, reason });
+  say(context, done, () => [line(`${what} is throttled until ${moment(done.until)}; what is in work goes on.`)]);
   return 0;
 }

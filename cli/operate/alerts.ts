@@ -1,7 +1,7 @@
 // millrace alerts and millrace silence: lists alerts, and keeps messages about some of them back for a while.
 import pc from 'picocolors';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
+import { type Context, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { definePlaced, placeOf } from './open-place.ts';
 import { type DescribedAlert, readAlerts } from './read-alerts.ts';
@@ -28,17 +28,17 @@ export const alerts = definePlaced({
   run: listAlerts,
 });
 
-async function listAlerts(asked: Asked): Promise<0> {
+async function listAlerts(context: Context): Promise<0> {
   const query = defined({
-    pipeline: pipelineOf(asked),
-    open: asked.values.all ? undefined : true,
-    limit: numberOf(asked, 'limit') ?? 20,
-    cursor: textOf(asked, 'cursor'),
+    pipeline: pipelineOf(context),
+    open: context.values.all ? undefined : true,
+    limit: numberOf(context, 'limit') ?? 20,
+    cursor: textOf(context, 'cursor'),
   });
-  const answer = await readAlerts(asked.api, query);
-  say(asked, answer, () => {
+  const answer = await readAlerts(context.api, query);
+  say(context, answer, () => {
     if (answer.alerts.length === 0)
-      return [asked.values.all ? 'There was no alert.' : 'No alert is open.', ...moreLine(answer.next)];
+      return [context.values.all ? 'There was no alert.' : 'No alert is open.', ...moreLine(answer.next)];
     const rows = answer.alerts.map((of) => [
       String(of.id),
       moment(of.raised_at),
@@ -72,34 +72,34 @@ export const silence = defineOperate({
   run: actOnSilence,
 });
 
-async function actOnSilence(asked: Asked): Promise<0> {
-  const [word, ...others] = asked.words;
-  const reason = textOf(asked, 'reason');
+async function actOnSilence(context: Context): Promise<0> {
+  const [word, ...others] = context.words;
+  const reason = textOf(context, 'reason');
   const like = defined({
-    pipeline: textOf(asked, 'pipeline'),
-    stage: textOf(asked, 'stage'),
-    kind: textOf(asked, 'kind'),
+    pipeline: textOf(context, 'pipeline'),
+    stage: textOf(context, 'stage'),
+    kind: textOf(context, 'kind'),
   });
-  if (asked.values.end) {
+  if (context.values.end) {
     if (word === undefined || others.length > 0) throw new CommandError('Name the silence that is to end.', 2);
     const request = { verb: 'unsilence', silence: numberIn(word, 'SILENCE'), reason };
-    say(asked, await asked.api.act(defined(request)), () => [`Silence ${word} has ended.`]);
+    say(context, await context.api.act(defined(request)), () => [`Silence ${word} has ended.`]);
     return 0;
   }
-  const minutes = numberOf(asked, 'minutes');
-  if (word === undefined && Object.keys(like).length === 0 && !asked.values.all) {
+  const minutes = numberOf(context, 'minutes');
+  if (word === undefined && Object.keys(like).length === 0 && !context.values.all) {
     throw new CommandError('Name an alert, or --pipeline, --stage or --kind, or say --all.', 2);
   }
-  if (word !== undefined && (asked.values.all || Object.keys(like).length > 0))
+  if (word !== undefined && (context.values.all || Object.keys(like).length > 0))
     throw new CommandError('Name an alert, or what it is like: one of them.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
   // None is silenced where one is misspelt.
-  const alerts = word === undefined ? [undefined] : asked.words.map((each) => numberIn(each, 'ALERT'));
+  const alerts = word === undefined ? [undefined] : context.words.map((each) => numberIn(each, 'ALERT'));
   for (const alert of alerts) {
     const request = defined({ verb: 'silence', ...like, alert, minutes, reason });
-    const done = await asked.api.act<{ silence: number; until: string }>(request);
-    say(asked, done, () => [
+    const done = await context.api.act<{ silence: number; until: string }>(request);
+    say(context, done, () => [
       line(
         `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,
       ),

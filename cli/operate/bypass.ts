@@ -1,7 +1,7 @@
 // millrace bypass: leaves a stage out for a while, ends that, and takes up the rows that went on without it.
 import { many } from '../../operators/numbers.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defined, defineOperate, numberOf, textOf } from './asked.ts';
+import { type Context, defined, defineOperate, numberOf, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { line, say } from './say.ts';
 import { words } from './table.ts';
@@ -16,29 +16,33 @@ export const bypass = defineOperate({
   run: bypassStage,
 });
 
-async function bypassStage(asked: Asked): Promise<0> {
-  const [pipeline, stage] = asked.words;
+async function bypassStage(context: Context): Promise<0> {
+  const [pipeline, stage] = context.words;
   if (!pipeline || !stage) throw new CommandError('Name a pipeline and a stage.', 2);
   const place = { pipeline, stage };
   const what = words(`${pipeline}.${stage}`);
-  const [reason, minutes, most] = [textOf(asked, 'reason'), numberOf(asked, 'minutes'), numberOf(asked, 'take-up')];
-  if ([asked.values.end, most, minutes].filter((given) => given !== undefined).length > 1)
+  const [reason, minutes, most] = [
+    textOf(context, 'reason'),
+    numberOf(context, 'minutes'),
+    numberOf(context, 'take-up'),
+  ];
+  if ([context.values.end, most, minutes].filter((given) => given !== undefined).length > 1)
     throw new CommandError('Say --minutes, --end or --take-up: one of them.', 2);
-  if (asked.values.end) {
-    const done = await asked.api.act(defined({ verb: 'end_bypass', ...place, reason }));
-    say(asked, done, () => [line(`${what} is worked again; --take-up N starts what was left out.`)]);
+  if (context.values.end) {
+    const done = await context.api.act(defined({ verb: 'end_bypass', ...place, reason }));
+    say(context, done, () => [line(`${what} is worked again; --take-up N starts what was left out.`)]);
   } else if (most !== undefined) {
     const request = defined({ verb: 'take_up', ...place, count: most, reason });
-    const done = await asked.api.act<{ started: number }>(request);
-    say(asked, done, () => [
+    const done = await context.api.act<{ started: number }>(request);
+    say(context, done, () => [
       line(`${what}: ${many(done.started, 'row that was left out has', 'rows that were left out have')} begun there.`),
     ]);
   } else {
     if (!reason) throw new CommandError('Say why: --reason TEXT.', 2);
     const request = defined({ verb: 'bypass', ...place, minutes, reason });
-    const done = await asked.api.act<{ until: string | null; skipped: number }>(request);
+    const done = await context.api.act<{ until: string | null; skipped: number }>(request);
     const end = done.until ? `until ${moment(done.until)}` : 'until --end';
-    say(asked, done, () => [
+    say(context, done, () => [
       line(`${what} is left out ${end}: ${many(done.skipped, 'row has', 'rows have')} gone on, others follow.`),
     ]);
   }

@@ -1,6 +1,6 @@
 // millrace journal: who did what, when, why and to how many.
 import type { JournalEntry } from '../../operators/answers.ts';
-import { type Asked, defined, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
+import { type Context, defined, filterOf, numberOf, pipelineOf, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { definePlaced, placeOf } from './open-place.ts';
 import { moreLine } from './runs.ts';
@@ -48,26 +48,26 @@ export const journal = definePlaced({
   run: listLines,
 });
 
-async function listLines(asked: Asked): Promise<0> {
-  const { since, before } = filterOf(asked);
+async function listLines(context: Context): Promise<0> {
+  const { since, before } = filterOf(context);
   const query = defined({
-    pipeline: pipelineOf(asked),
-    run: numberOf(asked, 'run'),
-    bulk: numberOf(asked, 'bulk'),
-    by: textOf(asked, 'by'),
-    verb: textOf(asked, 'verb'),
+    pipeline: pipelineOf(context),
+    run: numberOf(context, 'run'),
+    bulk: numberOf(context, 'bulk'),
+    by: textOf(context, 'by'),
+    verb: textOf(context, 'verb'),
     since,
     before,
-    limit: numberOf(asked, 'limit') ?? 20,
-    cursor: textOf(asked, 'cursor'),
+    limit: numberOf(context, 'limit') ?? 20,
+    cursor: textOf(context, 'cursor'),
   });
   const answer = await readLists<{ entries: JournalEntry[]; next: string | null }>(
-    asked.api,
+    context.api,
     'journal',
     query,
     'entries',
   );
-  say(asked, answer, () => [
+  say(context, answer, () => [
     ...(answer.entries.length > 0 ? journalRows(answer.entries, terminalWidth()) : ['The journal has no such entry.']),
     ...moreLine(answer.next),
   ]);

@@ -4,7 +4,7 @@ import type { Attempt, Run } from '../../operators/answers.ts';
 import { many } from '../../operators/numbers.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defineOperate, numberIn, textOf } from './asked.ts';
+import { type Context, defineOperate, numberIn, textOf } from './context.ts';
 import { moment } from './moments.ts';
 import { faultText, line, readLists, say } from './say.ts';
 import { terminalWidth, words, wrap } from './table.ts';
@@ -24,16 +24,16 @@ export const logs = defineOperate({
   run: tellLogs,
 });
 
-async function tellLogs(asked: Asked): Promise<0> {
-  const [word] = asked.words;
+async function tellLogs(context: Context): Promise<0> {
+  const [word] = context.words;
   if (word === undefined) throw new CommandError('Name a run.', 2);
-  const stage = textOf(asked, 'stage');
-  const run = await readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'attempts');
+  const stage = textOf(context, 'stage');
+  const run = await readLists<Run>(context.api, 'run', { run: numberIn(word, 'RUN') }, 'attempts');
   const isWanted = (of: Attempt) => stage === undefined || of.stage === stage;
   const tries = run.attempts.filter((of) => (of.log || goneOf(of)) && isWanted(of));
   const older = run.attempts.slice(0, -withLog).filter((of) => of.state === 'failed' && !goneOf(of) && isWanted(of));
   const ids = older.map(({ attempt }) => attempt);
-  say(asked, { run: run.run, attempts: tries, older: ids }, () => [
+  say(context, { run: run.run, attempts: tries, older: ids }, () => [
     ...(ids.length > 0
       ? wrap(
           `Of failed tries before the newest ${withLog}: npx millrace show --attempt N, for ${ids.join(', ')}.`,

@@ -138,10 +138,10 @@ function projectTools(api: Api): Tool[] {
         stage: name.optional(),
         range: z.enum(ranges.map((range) => range.name)).default('24h'),
       },
-      run: async ({ range, ...asked }) => {
+      run: async ({ range, ...query }) => {
         const { now, before } = stretchesOf(rangeOf(String(range)), Date.now());
         const read = async (stretch: object) =>
-          withoutZeros(await api.read<Series>('series', { ...asked, ...stretch }));
+          withoutZeros(await api.read<Series>('series', { ...query, ...stretch }));
         return { now: await read(now), before: await read(before) };
       },
     },

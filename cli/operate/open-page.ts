@@ -9,7 +9,7 @@ import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../command-error.ts';
 import { keepPage } from '../project/keep-page.ts';
 import { readPort } from '../read-port.ts';
-import { type Asked, defineOperate, textOf } from './asked.ts';
+import { type Context, defineOperate, textOf } from './context.ts';
 import { say } from './say.ts';
 
 export const open = defineOperate({
@@ -22,11 +22,11 @@ export const open = defineOperate({
   run: serve,
 });
 
-async function serve(asked: Asked): Promise<0> {
-  const { target } = asked;
-  const given = readPort('--port', textOf(asked, 'port'));
+async function serve(context: Context): Promise<0> {
+  const { target } = context;
+  const given = readPort('--port', textOf(context, 'port'));
   // A key that is refused fails the command here, not the page in a browser.
-  await asked.api.read('overview');
+  await context.api.read('overview');
   // A user's token may not write it, and loses nothing by that.
   const keep = (page: string | null) => keepPage(target.url, target.headers, page).catch(() => '');
   const before = /^http:\/\/127\.0\.0\.1:(\d+)\/operate\/$/.exec(await keep(null))?.[1];
@@ -50,7 +50,7 @@ async function serve(asked: Asked): Promise<0> {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
     whenNpmEnds(() => resolve(undefined));
   });
-  say(asked, { url }, () => [url, `The operator's page of ${target.url}, for one browser; ctrl-C ends it.`]);
+  say(context, { url }, () => [url, `The operator's page of ${target.url}, for one browser; ctrl-C ends it.`]);
   await ended;
   server.close();
   server.closeAllConnections();

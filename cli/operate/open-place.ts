@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { CommandError } from '../command-error.ts';
 import type { Command } from '../define-command.ts';
 import { keepPage } from '../project/keep-page.ts';
-import { type Asked, type Definition, defined, defineOperate } from './asked.ts';
+import { type Context, type Definition, defined, defineOperate } from './context.ts';
 import { say } from './say.ts';
 
 /** How long the page may take to answer. */
@@ -11,7 +11,7 @@ const answerMs = 3_000;
 
 interface Placed extends Definition {
   /** Returns the place of the page, such as `run/42`; undefined where a word is missing, which the command says itself. */
-  place(asked: Asked): string | undefined;
+  place(context: Context): string | undefined;
 }
 
 /** Makes a command of which `--web` leads to the place of the page that shows the same. */
@@ -20,9 +20,9 @@ export function definePlaced({ usage, takes, place, run, words }: Placed): Comma
     usage: `${usage}\n  -w, --web  opens the place of the operator's page that shows the same`,
     takes: [...takes, 'web'],
     words,
-    run: (asked) => {
-      const at = asked.values.web ? place(asked) : undefined;
-      return at === undefined ? run(asked) : openPlace(asked, at);
+    run: (context) => {
+      const at = context.values.web ? place(context) : undefined;
+      return at === undefined ? run(context) : openPlace(context, at);
     },
   });
 }
@@ -35,15 +35,15 @@ export function placeOf(screen: string, filter: Record<string, unknown> = {}): s
 }
 
 /** Throws a CommandError where no page of the project answers. */
-async function openPlace(asked: Asked, place: string): Promise<0> {
-  const { url: project, headers } = asked.target;
+async function openPlace(context: Context, place: string): Promise<0> {
+  const { url: project, headers } = context.target;
   const page = await keepPage(project, headers, null);
   const url = `${page}#/${place}`;
   if (!page || !(await answers(page))) {
     const missing = page ? `The operator’s page does not answer at ${page}` : 'The project knows no operator’s page';
     throw new CommandError(`${missing}: npx millrace open serves it while it runs.`);
   }
-  say(asked, { url }, () => [url]);
+  say(context, { url }, () => [url]);
   if (process.stdout.isTTY) browse(url);
   return 0;
 }

@@ -1,7 +1,16 @@
 // millrace runs and millrace dead: what a filter finds, and what has failed for good, by stage and code.
 import pc from 'picocolors';
 import type { DeadGroup, ListedRun } from '../../operators/answers.ts';
-import { type Asked, defined, filterOf, filterOptions, filterUsage, numberOf, pipelineOf, textOf } from './asked.ts';
+import {
+  type Context,
+  defined,
+  filterOf,
+  filterOptions,
+  filterUsage,
+  numberOf,
+  pipelineOf,
+  textOf,
+} from './context.ts';
 import { helpLines } from './help-lines.ts';
 import { between, moment } from './moments.ts';
 import { definePlaced, placeOf } from './open-place.ts';
@@ -64,25 +73,26 @@ ${filterUsage}
   --text WORDS (anywhere in label, key, errors or metadata), --limit N (20), --cursor NEXT`,
   words: 1,
   takes: [...filterOptions, 'text', 'limit', 'cursor'],
-  place: (asked) => placeOf('runs', { ...filterOf(asked), text: textOf(asked, 'text'), pipeline: pipelineOf(asked) }),
+  place: (context) =>
+    placeOf('runs', { ...filterOf(context), text: textOf(context, 'text'), pipeline: pipelineOf(context) }),
   run: listRuns,
 });
 
-async function listRuns(asked: Asked): Promise<0> {
+async function listRuns(context: Context): Promise<0> {
   const query = defined({
-    ...filterOf(asked),
-    pipeline: pipelineOf(asked),
-    text: textOf(asked, 'text'),
-    limit: numberOf(asked, 'limit') ?? 20,
-    cursor: textOf(asked, 'cursor'),
+    ...filterOf(context),
+    pipeline: pipelineOf(context),
+    text: textOf(context, 'text'),
+    limit: numberOf(context, 'limit') ?? 20,
+    cursor: textOf(context, 'cursor'),
   });
   const page = (cursor = query.cursor) =>
-    readLists<{ runs: ListedRun[]; next: string | null }>(asked.api, 'runs', defined({ ...query, cursor }), 'runs');
+    readLists<{ runs: ListedRun[]; next: string | null }>(context.api, 'runs', defined({ ...query, cursor }), 'runs');
   const until = Date.now() + looksFurtherMs;
   let answer = await page();
   while (answer.runs.length === 0 && answer.next && Date.now() < until) answer = await page(answer.next);
   const none = answer.next ? 'None among the newest runs: look further.' : 'No run matches.';
-  say(asked, answer, () => [
+  say(context, answer, () => [
     ...(answer.runs.length > 0 ? runLines(answer.runs, terminalWidth(), query.pipeline !== undefined) : [none]),
     ...moreLine(answer.next),
   ]);
@@ -107,7 +117,7 @@ export const dead = definePlaced({
   What failed for good, by stage and error.`,
   words: 1,
   takes: ['pipeline'],
-  place: (asked) => placeOf('dead', { pipeline: pipelineOf(asked) }),
+  place: (context) => placeOf('dead', { pipeline: pipelineOf(context) }),
   run: listDead,
 });
 
@@ -117,10 +127,10 @@ function remedyLines(code: string): string[] {
   return help.length > 0 ? [line(`${words(code)}:`), ...help] : [];
 }
 
-async function listDead(asked: Asked): Promise<0> {
-  const query = defined({ pipeline: pipelineOf(asked) });
-  const answer = await readLists<{ groups: DeadGroup[] }>(asked.api, 'dead_letters', query, 'groups');
-  say(asked, answer, ({ groups }) => {
+async function listDead(context: Context): Promise<0> {
+  const query = defined({ pipeline: pipelineOf(context) });
+  const answer = await readLists<{ groups: DeadGroup[] }>(context.api, 'dead_letters', query, 'groups');
+  say(context, answer, ({ groups }) => {
     const most = groups.toSorted((a, b) => Number.parseInt(b.runs, 10) - Number.parseInt(a.runs, 10))[0];
     if (!most) return ['No run has failed for good.'];
     const rows = groups.map((group) => [

@@ -5,7 +5,7 @@ import { saidOf } from '../../operators/remedies.ts';
 import { hidden } from '../../operators/visible.ts';
 import type { Api } from './ask-api.ts';
 import { ApiError } from './ask-api.ts';
-import type { Asked } from './asked.ts';
+import type { Context } from './context.ts';
 import { clip, terminalWidth } from './table.ts';
 
 /** JSON in one line, in which a terminal finds nothing to obey and nothing hides. */
@@ -17,7 +17,7 @@ export function inertJson(value: unknown): string {
 }
 
 /** Prints an answer: as it is for programs, or the lines that `told` makes of it. */
-export function say<Answer>({ json }: Pick<Asked, 'json'>, answer: Answer, told: (answer: Answer) => string[]): void {
+export function say<Answer>({ json }: Pick<Context, 'json'>, answer: Answer, told: (answer: Answer) => string[]): void {
   const lines = json ? [inertJson(answer)] : told(answer);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
 }

@@ -6,7 +6,7 @@ import { costOf, many, span } from '../../operators/numbers.ts';
 import { sayOrigin, stageOf, upstreamOf } from '../../operators/origin.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, numberIn, numberOf } from './asked.ts';
+import { type Context, numberIn, numberOf } from './context.ts';
 import { helpLines } from './help-lines.ts';
 import { journalRows } from './journal.ts';
 import { between, moment } from './moments.ts';
@@ -30,28 +30,28 @@ export const show = definePlaced({
   run: showRun,
 });
 
-async function showRun(asked: Asked): Promise<0> {
-  const attempt = numberOf(asked, 'attempt');
-  if (attempt !== undefined) return showAttempt(asked, attempt);
-  const [word] = asked.words;
+async function showRun(context: Context): Promise<0> {
+  const attempt = numberOf(context, 'attempt');
+  if (attempt !== undefined) return showAttempt(context, attempt);
+  const [word] = context.words;
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
   const read = () =>
-    readLists<Run>(asked.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
-  const { origin } = asked.values;
-  if (typeof origin === 'string') return showOrigin(asked, await read(), origin);
-  return showUntilOver(asked, read, runLines, ({ status }) => status !== 'running');
+    readLists<Run>(context.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
+  const { origin } = context.values;
+  if (typeof origin === 'string') return showOrigin(context, await read(), origin);
+  return showUntilOver(context, read, runLines, ({ status }) => status !== 'running');
 }
 
 /** Prints what was read; with --watch it draws that anew until it is over. */
 async function showUntilOver<Of extends object>(
-  asked: Asked,
+  context: Context,
   read: () => Promise<Of>,
   linesOf: (found: Of) => string[],
   isOver: (found: Of) => boolean,
 ): Promise<0> {
   let found = await read();
-  if (asked.values.watch) {
-    if (!process.stdout.isTTY || asked.json)
+  if (context.values.watch) {
+    if (!process.stdout.isTTY || context.json)
       throw new CommandError('--watch draws at a terminal: ask millrace show RUN --json.', 2);
     let at = new Date().toISOString();
     const look = async () => {
@@ -61,11 +61,11 @@ async function showUntilOver<Of extends object>(
     const frame = () => linesOf(found).slice(0, (process.stdout.rows ?? 24) - 1);
     await keepDrawing({ look, frame, at: () => at, isOver: () => isOver(found) });
   }
-  say(asked, found, linesOf);
+  say(context, found, linesOf);
   return 0;
 }
 
-function showOrigin(asked: Asked, run: Run, named: string): 0 {
+function showOrigin(context: Context, run: Run, named: string): 0 {
   const last = stageOf(run, named);
   if (!last) {
     const known = run.stages.map(({ stage }) => stage).join(', ');
@@ -77,7 +77,7 @@ function showOrigin(asked: Asked, run: Run, named: string): 0 {
     { head: 'needs', least: 8, goes: 1 },
     { head: 'made by', least: 16, wraps: true },
   ];
-  say(asked, { run: run.run, stages: upstreamOf(run, last) }, ({ stages }) => {
+  say(context, { run: run.run, stages: upstreamOf(run, last) }, ({ stages }) => {
     const rows = stages.map((of) => [of.stage, of.state, of.needs.join(', '), sayOrigin(run, of)].map(words));
     return table(columns, rows, terminalWidth(), (text, _row, head) => (head === 'state' ? toned(text) : text));
   });
@@ -184,10 +184,10 @@ function attemptLines(attempts: Attempt[]): string[] {
   ];
 }
 
-const showAttempt = (asked: Asked, attempt: number): Promise<0> =>
+const showAttempt = (context: Context, attempt: number): Promise<0> =>
   showUntilOver(
-    asked,
-    () => asked.api.read<WholeAttempt>('attempt', { attempt }),
+    context,
+    () => context.api.read<WholeAttempt>('attempt', { attempt }),
     wholeLines,
     ({ ended_at }) => ended_at !== undefined,
   );

@@ -5,7 +5,7 @@ import { wellOf } from '../../operators/needs.ts';
 import { count, dollars, span } from '../../operators/numbers.ts';
 import { type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, pipelineOf, textOf } from './asked.ts';
+import { type Context, pipelineOf, textOf } from './context.ts';
 import { definePlaced } from './open-place.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';
@@ -20,16 +20,16 @@ export const status = definePlaced({
   its bound that nobody has silenced, or doctor finds something.`,
   words: 1,
   takes: ['pipeline', 'range'],
-  place: (asked) => (pipelineOf(asked) ? `pipeline/${pipelineOf(asked)}` : 'overview'),
+  place: (context) => (pipelineOf(context) ? `pipeline/${pipelineOf(context)}` : 'overview'),
   run: tellStatus,
 });
 
-async function tellStatus(asked: Asked): Promise<0 | 1> {
-  const pipeline = pipelineOf(asked);
-  const range = rangeIn(textOf(asked, 'range'), pipeline);
+async function tellStatus(context: Context): Promise<0 | 1> {
+  const pipeline = pipelineOf(context);
+  const range = rangeIn(textOf(context, 'range'), pipeline);
   const [summary, series] = await Promise.all([
-    readSummary(asked),
-    pipeline ? asked.api.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
+    readSummary(context),
+    pipeline ? context.api.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
   ]);
   const { overview } = summary;
   if (pipeline && !overview.pipelines.some((of) => of.pipeline === pipeline))
@@ -37,7 +37,7 @@ async function tellStatus(asked: Asked): Promise<0 | 1> {
   const shown = summaryOf(summary, pipeline);
   const { ok } = wellOf(shown.overview);
   say(
-    asked,
+    context,
     { ok, ...shown.overview, alerts: shown.alerts, ...(series && { range: range.name, figures: series }) },
     () => [
       ...headLines(shown),

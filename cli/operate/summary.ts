@@ -7,7 +7,7 @@ import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts
 import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
 import { CommandError } from '../command-error.ts';
 import { callDatabase } from '../project/call-database.ts';
-import type { Asked } from './asked.ts';
+import type { Context } from './context.ts';
 import { moment } from './moments.ts';
 import { type DescribedAlert, readAlerts } from './read-alerts.ts';
 import { line, readLists } from './say.ts';
@@ -20,7 +20,7 @@ export interface Summary {
 
 const mostFaults = 6;
 
-export async function readSummary({ api, target }: Pick<Asked, 'api' | 'target'>): Promise<Summary> {
+export async function readSummary({ api, target }: Pick<Context, 'api' | 'target'>): Promise<Summary> {
   const [overview, { alerts }] = await Promise.all([
     readLists<Overview>(api, 'overview', { quiet: true }, 'pipelines', 'stages', 'bulks'),
     readAlerts(api, { open: true, limit: 20 }),
@@ -34,7 +34,7 @@ export async function readSummary({ api, target }: Pick<Asked, 'api' | 'target'>
  * The findings of a new project as of now, since its sweep has noted none yet. Undefined for a user, who may not ask for them. Throws
  * a CommandError where the database does not answer.
  */
-async function wellNow({ url, headers }: Asked['target']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
+async function wellNow({ url, headers }: Context['target']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
   try {
     const { ok, faults, more } = await callDatabase<Well>(url, headers, 'millrace_health');
     return Array.isArray(faults) ? { ok, faults, more } : undefined;

@@ -3,7 +3,7 @@ import pc from 'picocolors';
 import type { ListedRun, Overview } from '../../operators/answers.ts';
 import { count } from '../../operators/numbers.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defined, defineOperate, pipelineOf } from './asked.ts';
+import { type Context, defined, defineOperate, pipelineOf } from './context.ts';
 import { moment } from './moments.ts';
 import { runLines } from './runs.ts';
 import { line, readLists } from './say.ts';
@@ -27,12 +27,12 @@ interface Seen extends Summary {
   isOfOne: boolean;
 }
 
-async function look(asked: Asked): Promise<Seen> {
-  const pipeline = pipelineOf(asked);
+async function look(context: Context): Promise<Seen> {
+  const pipeline = pipelineOf(context);
   const query = defined({ pipeline, status: 'failed', limit: shownErrors });
   const [summary, { runs }] = await Promise.all([
-    readSummary(asked),
-    readLists<{ runs: ListedRun[] }>(asked.api, 'runs', query, 'runs'),
+    readSummary(context),
+    readLists<{ runs: ListedRun[] }>(context.api, 'runs', query, 'runs'),
   ]);
   return { ...summaryOf(summary, pipeline), failed: runs, isOfOne: pipeline !== undefined };
 }
@@ -85,11 +85,11 @@ export const watch = defineOperate({
   run: drawProject,
 });
 
-async function drawProject(asked: Asked): Promise<0> {
-  if (!process.stdout.isTTY || asked.json)
+async function drawProject(context: Context): Promise<0> {
+  if (!process.stdout.isTTY || context.json)
     throw new CommandError('watch draws at a terminal: ask millrace status --json.', 2);
   // Looks before it takes the screen, so that the error of a first look stays readable.
-  let seen = await look(asked);
+  let seen = await look(context);
   const samples: Sample[] = [];
   const keep = () => {
     samples.push(sampleOf(seen.overview, Date.parse(seen.overview.now)));
@@ -99,7 +99,7 @@ async function drawProject(asked: Asked): Promise<0> {
   keep();
   await keepDrawing({
     look: async () => {
-      seen = await look(asked);
+      seen = await look(context);
       keep();
     },
     frame: () => frame(seen, samples),

@@ -25,7 +25,7 @@ limit 1
 $$;
 
 -- Tells whether an attempt counts and is the newest of its stage and run.
-create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
+create function millrace.is_newest_attempt(p_attempt millrace.attempts) returns boolean
 as $$
 return not p_attempt.superseded and not exists (
   select from millrace.attempts n

@@ -139,7 +139,7 @@ kept := cardinality(p_items);
 batch := millrace.batch_of(
   p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
 if (pg_column_size(batch) <= p_bytes) is not true then
-  v_gone := millrace.forget_gone(p_stage.pipeline_id, p_entity_ids);
+  v_gone := millrace.delete_missing(p_stage.pipeline_id, p_entity_ids);
   p_items := array(select i from unnest(p_items) i where i.entity_id <> all (v_gone))
     || array(select i from unnest(p_items) i where i.entity_id = any (v_gone));
   p_entity_ids := array(select i.entity_id from unnest(p_items) i);

@@ -44,7 +44,7 @@ $$;
 -- made anew. Does what the trigger would have done, and returns them. Locked runs are left to a
 -- later call. Locks the runs before it looks for the rows: a row that is back by then keeps its
 -- run.
-create function millrace.forget_gone(p_pipeline_id int, p_entity_ids text[]) returns text[]
+create function millrace.delete_missing(p_pipeline_id int, p_entity_ids text[]) returns text[]
 set millrace.plan = by_index
 as $$
 declare

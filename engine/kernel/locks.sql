@@ -30,7 +30,7 @@ declare
   v_locked text[] := millrace.lock_entities(p_pipeline_id, p_entity_ids, false);
 
 if cardinality(v_locked) < cardinality(p_entity_ids) then
-  perform millrace.forget_gone(p_pipeline_id, array(
+  perform millrace.delete_missing(p_pipeline_id, array(
     select i.id
     from unnest(p_entity_ids) i(id)
     where i.id not in (select l.id from unnest(v_locked) l(id))));
@@ -87,7 +87,7 @@ return v_locked;
 $$;
 
 -- Locks runs and their entities in the lock order, waiting for both.
-create function millrace.hold_runs(p_run_ids bigint[])
+create function millrace.lock_runs(p_run_ids bigint[])
 as $$
 perform millrace.lock_entities(p.id, p.entity_ids, true)
 from (

@@ -60,7 +60,7 @@ for v_stage in
   join millrace.stages s on s.id = a.stage_id
   where a.run_id = any (p_run_ids)
     and a.state in ('failed', 'cancelled')
-    and millrace.is_last_word(a)
+    and millrace.is_newest_attempt(a)
     and a.stage_id <> all (p_except)
   group by a.stage_id, s.kind
   order by a.stage_id
@@ -91,7 +91,7 @@ p_run_ids := array(
       select from millrace.attempts a
       where a.run_id = r.id
         and a.state in ('failed', 'cancelled')
-        and millrace.is_last_word(a))
+        and millrace.is_newest_attempt(a))
   order by r.id);
 perform millrace.refuse_deleted(p_run_ids);
 v_wake := millrace.reopen_runs(p_run_ids);

@@ -49,7 +49,7 @@ const sanitized: Record<string, string> = {
   begin: identifiers,
   do_to_runs: ofTheTable,
   due_json: identifiers,
-  find_among:
+  scan_rows:
     'find_runs() and the lists build the parts: texts by quote_literal(), ids as numbers, a cursor in the form of check_request().',
   in_halves: 'Each caller gives a statement of its own, with ids by %s and the keys by USING.',
   input_fault: 'The text is a literal by %L, the type one that the engine names or reads from the catalog.',

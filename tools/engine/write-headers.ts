@@ -134,7 +134,7 @@ function withBlock(statement: Statement): Statement {
         '$1  get stacked diagnostics v_context = pg_exception_context;',
     )
     .replace(reads, (_, fields: string, header: string, declare: string) => {
-      const caller = `declare\n  v_caller millrace.caller := millrace.enter(p_query, ${fields});\n`;
+      const caller = `declare\n  v_caller millrace.caller := millrace.authorize(p_query, ${fields});\n`;
       return `${header}${caller}${declare ? '' : '\n'}`;
     });
   if (declaring.test(text)) {

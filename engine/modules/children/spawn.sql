@@ -28,7 +28,7 @@ perform millrace.refuse('these children cannot begin: ' || v_fault,
 where v_fault is not null;
 perform public.millrace_renew(p_worker, '{}');
 -- Locks the parent: a concurrent cancel, reset or delete either waits or makes this chunk stale.
-if not millrace.hold_parent((
+if not millrace.lock_parent((
     select a.run_id from millrace.attempts a where a.id = p_attempt)) then
   return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
     'reason', 'the run or its row is locked by another transaction');
@@ -49,10 +49,10 @@ return jsonb_build_object(
 $$;
 
 -- Locks a run and its entity; false when somebody keeps them for longer than collectors do.
-create function millrace.hold_parent(p_run_id bigint) returns boolean
+create function millrace.lock_parent(p_run_id bigint) returns boolean
 set lock_timeout = '200ms'
 as $$
-perform millrace.hold_runs(array[p_run_id]);
+perform millrace.lock_runs(array[p_run_id]);
 return true;
 exception when lock_not_available then
   return false;

@@ -58,7 +58,7 @@ declare
 if cardinality(v_decided) = 0 then
   return null;
 end if;
-perform millrace.hold_runs(array(
+perform millrace.lock_runs(array(
   select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
 -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
 v_done := millrace.apply_outcomes(array(

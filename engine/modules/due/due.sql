@@ -42,7 +42,7 @@ for v_key, v_due in execute format(
 using v_now, v_progress.lap_at, v_progress.lap_key, v_look
 loop
   v_looked := v_looked + 1;
-  if millrace.is_rested(p_pipeline_id, v_key, v_due) then
+  if millrace.may_start_again(p_pipeline_id, v_key, v_due) then
     v_keys := v_keys || v_key;
   end if;
   exit when cardinality(v_keys) = p_limit;
@@ -64,7 +64,7 @@ return v_started.done;
 $$;
 
 -- Says whether a row has no live run, and its last began before it was due or a minute ago.
-create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
+create function millrace.may_start_again(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 as $$
 return not exists (
@@ -90,7 +90,7 @@ declare
 execute format(
   'select array(select e.%2$I::text from %3$s e '
   'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
-  'and millrace.is_rested($3, e.%2$I::text, e.%1$I) order by e.%2$I)',
+  'and millrace.may_start_again($3, e.%2$I::text, e.%1$I) order by e.%2$I)',
   p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
   millrace.key_type(p_pipeline))
 into v_due

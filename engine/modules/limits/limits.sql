@@ -80,9 +80,9 @@ if v_in_work and room > 0 and p_limit.limits ? 'spending' then
   v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
   room := least(room, (
     select min(case
-      when b.unspent <= b.bound then 0
+      when b.unspent <= b.reserved then 0
       when b.average = 0 then room
-      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
+      when b.average > 0 then floor((b.unspent - b.reserved) / b.average + 1e-9)
       when v_busy then 0
       else 1
     end)

@@ -128,7 +128,7 @@ $$;
 
 -- started → queued for attempts of a claim whose tenants have no room, and for their others among
 -- the next 500, so that few claims put back thousands. Starts are spread over the windows to come.
-create function millrace.hold_back(
+create function millrace.block_by_quota(
   p_stage millrace.stages, p_attempt_ids bigint[], p_whys text[]
 )
 as $$
@@ -202,7 +202,7 @@ declare
   v_released bigint[];
 
 if v_back.attempt_ids is not null then
-  perform millrace.hold_back(p_stage, v_back.attempt_ids, v_back.whys);
+  perform millrace.block_by_quota(p_stage, v_back.attempt_ids, v_back.whys);
   perform millrace.take_tokens(p_stage.id, v_back.attempt_ids, -1);
   delete from millrace.claims c
   where c.token = p_token and c.attempt_ids <@ v_back.attempt_ids;

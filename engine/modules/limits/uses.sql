@@ -16,7 +16,7 @@ $$;
 -- the end of an attempt inserts its spending and deletes its reservation.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (
-  kind text, spent numeric, bound numeric, unspent numeric, average numeric, is_spent boolean)
+  kind text, spent numeric, reserved numeric, unspent numeric, average numeric, is_spent boolean)
 as $$
 declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
@@ -38,7 +38,7 @@ with stage as materialized (
     having sum(u.cost_usd + u.input_tokens + u.output_tokens) > 0) t on true
   where m.limit_id = p_limit.id and v_window is not null
 )
-select k.kind, k.spent, k.bound, k.allowed - k.spent, k.average,
+select k.kind, k.spent, k.reserved, k.allowed - k.spent, k.average,
   k.allowed - k.spent <= 0 or k.allowed - k.spent + 1e-9 < coalesce(k.average, 0)
 from (
   select b.kind, (p_limit.limits #>> array['spending', b.kind])::numeric as allowed, (
@@ -46,7 +46,7 @@ from (
       from millrace.limit_uses u
       where u.limit_id = p_limit.id and u.key = '' and u.kind = b.kind
         and u.during = v_window) as spent,
-    coalesce(sum(t.many * a.average), 0) as bound,
+    coalesce(sum(t.many * a.average), 0) as reserved,
     max(a.average) filter (where t.stage_id = p_stage_id) as average
   from unnest(array['usd', 'tokens']) b(kind)
   left join stage t on true

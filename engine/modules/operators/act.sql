@@ -117,7 +117,7 @@ declare
 
 -- A revocation waits for the lock on the operator's row.
 perform from millrace.operators o where o.subject = v_caller.subject for share;
-v_caller := millrace.enter();
+v_caller := millrace.authorize();
 if v_caller.role = 'viewer' then
   raise exception '42501: you may read here, but not act'
     using hint = 'Ask whoever runs this project for the role operator.';

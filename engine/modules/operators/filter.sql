@@ -55,7 +55,7 @@ $$;
 
 -- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the
 -- attempts of each are asked. next: the last one looked at; null at the end.
-create function millrace.find_among(
+create function millrace.scan_rows(
   p_rows text, p_order text, p_condition text, p_limit int, out ids bigint[], out next bigint
 )
 stable
@@ -195,11 +195,11 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
         and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
         and (a.state <> 'failed' or r.status <> 'running')
         and %s
-        and millrace.is_last_word(a)
+        and millrace.is_newest_attempt(a)
       limit 1)$sql$,
     concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
       'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end,
-  -- A condition on attempts: find_among() looks at 2,500 runs.
+  -- A condition on attempts: scan_rows() looks at 2,500 runs.
   case when p_filter ? 'text' then format($sql$(
     select strpos(lower(concat_ws(' ', r.entity_id, millrace.label_of(p, r.entity_id), (
         select string_agg(a.error ->> 'message', ' ') from millrace.attempts a
@@ -210,7 +210,7 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
     p_filter -> 'payloads', p_filter ->> 'text') end);
 select f.ids, f.next
 into run_ids, v_last
-from millrace.find_among(
+from millrace.scan_rows(
   v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
 next := case
   when v_by_end then (

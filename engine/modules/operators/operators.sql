@@ -1,6 +1,6 @@
 -- Lets an operator in to read; raises 42501 for everybody else, and refuses a query with other
 -- fields than these, or of a pipeline that they do not see.
-create function millrace.enter(p_query jsonb default null, p_fields jsonb default null)
+create function millrace.authorize(p_query jsonb default null, p_fields jsonb default null)
 returns millrace.caller
 as $$
 declare

@@ -207,7 +207,7 @@ create function millrace.find_entries(
 stable
 as $$
 select f.ids, f.next::text
-from millrace.find_among(
+from millrace.scan_rows(
   format('select r.* from %s r where %s', p_table,
     coalesce('r.id < ' || split_part(p_request ->> 'cursor', '.', 1), 'true')),
   'r.id desc',

@@ -34,7 +34,7 @@ select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
       from millrace.attempts t
       where t.run_id = r.id
         and t.state not in ('completed', 'skipped')
-        and millrace.is_last_word(t)
+        and millrace.is_newest_attempt(t)
       order by t.stage_id
       limit 5) a
     join millrace.stages s on s.id = a.stage_id
@@ -55,7 +55,7 @@ stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, millrace.filter_fields()
+  v_caller millrace.caller := millrace.authorize(p_query, millrace.filter_fields()
     || '{"text": "text", "count": "boolean", "cursor": "cursor", "limit": "size"}');
   v_counts boolean := p_query @> '{"count": true}';
   v_found record := millrace.find_runs(millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'),

@@ -35,7 +35,7 @@ v_asked := array(select unnest(v_asked) except select unnest(v_free));
 if v_asked = '{}' then
   return;
 end if;
-perform millrace.hold_runs(array(
+perform millrace.lock_runs(array(
   select a.run_id from millrace.attempts a where a.id = any (v_asked)));
 v_done := millrace.apply_outcomes(array(
   select millrace.work_on(a, r.entity_id, 'completed',

@@ -19,7 +19,7 @@ if v_verb.verb = 'cancel'
   return '{}';
 end if;
 foreach v_run in array p_runs loop
-  v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb.verb);
+  v_locked := millrace.lock_stage(v_run, p_do ->> 'stage', v_verb.verb);
   execute 'select f.wake, f.did from ' || v_verb.does || ' f'
   into v_more, v_did
   using v_locked.run, v_locked.version_stage, p_do;
@@ -38,7 +38,7 @@ declare
   v_fault millrace.runs;
 
 if p_verb = 'cancel' then
-  perform millrace.hold_runs(p_runs);
+  perform millrace.lock_runs(p_runs);
   select r.* into v_fault
   from millrace.runs r
   where r.id = any (p_runs) and r.status <> 'running'

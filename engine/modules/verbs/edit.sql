@@ -67,7 +67,7 @@ did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millr
 perform millrace.row_part(p_run, v_new, true) where v_part = 'row';
 wake := (millrace.reset_one(p_run, p_stage)).wake;
 if v_part = 'result' then
-  perform millrace.hold_stage(p_run.id, v_stage.name, 'complete');
+  perform millrace.lock_stage(p_run.id, v_stage.name, 'complete');
   wake := wake || (millrace.end_stage(p_run, p_stage, p_do)).wake;
 end if;
 $$;

@@ -2,7 +2,7 @@
 
 -- Locks a run, waiting for it, and finds the stage in its version. Raises MR004 where the run is
 -- not the latest of its row, its parent has given it up, or the stage allows no such verb.
-create function millrace.hold_stage(
+create function millrace.lock_stage(
   p_run bigint,
   p_stage text,
   p_verb text,
@@ -16,7 +16,7 @@ declare
   v_states text[];
   v_hint text;
 
-perform millrace.hold_runs(array[p_run]);
+perform millrace.lock_runs(array[p_run]);
 select r.* into run from millrace.runs r where r.id = p_run;
 if not found then
   raise exception 'MR003: there is no run %', coalesce(p_run::text, 'null')

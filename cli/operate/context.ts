@@ -58,7 +58,7 @@ export const filterOptions = [
 export const filterUsage = `  --pipeline P --stage S --status running|completed|failed|cancelled --error CODE --entity KEY
   --parent RUN --since 2h --before 2026-11-21T08:00:00Z`;
 
-export interface Asked {
+export interface Context {
   /** The words after the command's name. */
   words: string[];
   values: { [Name in OptionName]?: string | boolean };
@@ -74,7 +74,7 @@ export interface Definition {
   /** How many words may follow the command's name. */
   words: number;
   /** Resolves to the exit code: 1 where something is wrong. */
-  run(asked: Asked): Promise<0 | 1>;
+  run(context: Context): Promise<0 | 1>;
 }
 
 /**
@@ -94,7 +94,7 @@ export function defineOperate({ usage, takes, words: takesWords, run }: Definiti
 }
 
 /** The text of an option. Throws a CommandError where it is empty, as a shell makes it of a variable that is not set. */
-export function textOf({ values }: Pick<Asked, 'values'>, name: OptionName): string | undefined {
+export function textOf({ values }: Pick<Context, 'values'>, name: OptionName): string | undefined {
   const value = values[name];
   if (typeof value !== 'string') return undefined;
   if (value.trim() === '') throw new CommandError(`--${name} is empty: write something, or leave it out.`, 2);
@@ -111,32 +111,32 @@ export function numberIn(text: string, what: string): number {
 }
 
 /** The number of an option, undefined where it is left out. */
-export function numberOf(asked: Pick<Asked, 'values'>, name: OptionName): number | undefined {
-  const text = textOf(asked, name);
+export function numberOf(context: Pick<Context, 'values'>, name: OptionName): number | undefined {
+  const text = textOf(context, name);
   return text === undefined ? undefined : numberIn(text, `--${name}`);
 }
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A time of an option: 30m, 2h or 7d ago, or a time that the API reads. */
-function timeOf(asked: Pick<Asked, 'values'>, name: OptionName): string | undefined {
-  const text = textOf(asked, name);
+function timeOf(context: Pick<Context, 'values'>, name: OptionName): string | undefined {
+  const text = textOf(context, name);
   const [, many, unit] = /^(\d{1,5})([mhd])$/.exec(text ?? '') ?? [];
   if (!many) return text;
   return new Date(Date.now() - Number(many) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }
 
 /** The filter that the options make, as the API takes it. */
-export function filterOf(asked: Pick<Asked, 'values'>): Record<string, unknown> {
+export function filterOf(context: Pick<Context, 'values'>): Record<string, unknown> {
   return defined({
-    pipeline: textOf(asked, 'pipeline'),
-    stage: textOf(asked, 'stage'),
-    status: textOf(asked, 'status'),
-    error_code: textOf(asked, 'error'),
-    entity: textOf(asked, 'entity'),
-    parent: numberOf(asked, 'parent'),
-    since: timeOf(asked, 'since'),
-    before: timeOf(asked, 'before'),
+    pipeline: textOf(context, 'pipeline'),
+    stage: textOf(context, 'stage'),
+    status: textOf(context, 'status'),
+    error_code: textOf(context, 'error'),
+    entity: textOf(context, 'entity'),
+    parent: numberOf(context, 'parent'),
+    since: timeOf(context, 'since'),
+    before: timeOf(context, 'before'),
   });
 }
 
@@ -145,6 +145,6 @@ export const defined = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** The first word as the pipeline, where --pipeline does not say it. */
-export function pipelineOf(asked: Pick<Asked, 'values' | 'words'>): string | undefined {
-  return textOf(asked, 'pipeline') ?? asked.words[0];
+export function pipelineOf(context: Pick<Context, 'values' | 'words'>): string | undefined {
+  return textOf(context, 'pipeline') ?? context.words[0];
 }
