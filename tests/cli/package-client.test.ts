@@ -6,6 +6,9 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { pipelineTypes } from '../../cli/sync/pipeline-types.ts';
+import { checked } from '../support/definitions.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 let project: string;
@@ -19,7 +22,7 @@ beforeAll(() => {
   folder = path.join(project, 'node_modules', '@millrace', 'client');
   fs.mkdirSync(folder, { recursive: true });
   execFileSync('tar', ['xzf', path.join(project, filename), '--strip-components=1', '-C', folder]);
-  for (const name of ['@supabase', 'undici-types', '@types'])
+  for (const name of ['@supabase', 'undici-types', '@types', 'preact'])
     fs.symlinkSync(path.join(root, 'node_modules', name), path.join(project, 'node_modules', name));
 });
 afterAll(() => fs.rmSync(project, { recursive: true, force: true }));
@@ -38,7 +41,29 @@ test('the package needs supabase-js as a peer, React where its hooks are used, a
   expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThan(6000);
 });
 
-test('a page’s code is checked by the types of its pipeline', () => {
+/** The files of a page's project beside `page.ts`: the page of docs/progress.md, with the types that `sync --types` writes. */
+function writeProject(): void {
+  const [, documented = ''] = fs.readFileSync(path.join(root, 'docs', 'progress.md'), 'utf8').split('```tsx\n');
+  const triage = { kind: 'manual' } as const;
+  const tickets = checked({ name: 'tickets', entity: { table: 'public.tickets', key: 'id' }, stages: { triage } });
+  const outputs = new Map([['tickets', { triage: z.object({ urgent: z.boolean() }) }]]);
+  // React's types are Preact's, as in the project.
+  const paths = { react: ['./node_modules/preact/compat/src/index.d.ts'] };
+  const compilerOptions = {
+    ...{ noEmit: true, strict: true, module: 'esnext', moduleResolution: 'bundler', types: [], skipLibCheck: true },
+    ...{ target: 'es2022', lib: ['es2022', 'dom'], jsx: 'react-jsx', jsxImportSource: 'preact', paths },
+  };
+  const files = {
+    'App.tsx': documented.split('```')[0] ?? '',
+    'pipelines.ts': pipelineTypes([tickets], outputs),
+    'env.d.ts': 'interface ImportMeta { env: Record<string, string> }',
+    'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts', '*.tsx'] }),
+  };
+  for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(project, name), text);
+}
+
+test('a page’s code is checked by the types of its pipeline, and the page of docs/progress.md passes', () => {
+  writeProject();
   const page = (stage: string) => `
     import type { SupabaseClient } from '@supabase/supabase-js';
     import { watchRow } from '@millrace/client';
@@ -49,10 +74,9 @@ test('a page’s code is checked by the types of its pipeline', () => {
     }`;
   const faults = (stage: string): string => {
     fs.writeFileSync(path.join(project, 'page.ts'), page(stage));
-    const options = ['--noEmit', '--strict', '--module', 'esnext', '--moduleResolution', 'bundler', '--types', ''];
-    const args = [...options, '--target', 'es2022', '--lib', 'es2022,dom', '--skipLibCheck', 'page.ts'];
     try {
-      return execFileSync(path.join(root, 'node_modules/.bin/tsc'), args, { cwd: project, encoding: 'utf8' });
+      const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
+      return execFileSync(tsc, ['-p', '.', '--pretty', 'false'], { cwd: project, encoding: 'utf8' });
     } catch (error) {
       return (error as { stdout: string }).stdout;
     }

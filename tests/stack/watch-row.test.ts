@@ -244,3 +244,25 @@ test('a token that expires is replaced by the next, without a word to the page',
   await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
   expect(row.errors).toEqual([]);
 });
+
+test('a user starts a row by an insert only where the status is granted for it', async () => {
+  const client = await tickets.signIn(randomUUID());
+  const insert = () => client.from('tickets').insert({ title: 'No light', read_status: 'queued' });
+  expect((await insert()).error?.message).toBe('permission denied for table tickets');
+  await tickets.owner.query('grant insert (title, read_status) on public.tickets to authenticated');
+  expect((await insert()).error).toBeNull();
+  const { data } = await client.from('tickets').select('id').single();
+  const row = follow(watchRow(client, { pipeline: 'tickets', key: data?.id }));
+  await expect.poll(() => states(row), soon).toMatchObject({ read: 'queued' });
+});
+
+test('a visitor sees live the rows that anon may select', async () => {
+  await tickets.owner.query(`grant select on public.tickets to anon;
+    create policy open on public.tickets for select to anon using (title = 'open')`);
+  const { client } = await visitor();
+  const key = await tickets.add(randomUUID(), 'open');
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await joined(client);
+  await tickets.queue(key);
+  await expect.poll(() => states(row), soon).toMatchObject({ read: 'queued' });
+});

@@ -12,7 +12,7 @@ export interface Tickets {
   stack: Stack;
   owner: pg.Client;
   /** A ticket of a user; resolves to its key. */
-  add(user: string): Promise<string>;
+  add(user: string, title?: string): Promise<string>;
   queue(key: string): Promise<void>;
   /** Works a stage until nothing is left there. */
   work(stage: string): Promise<void>;
@@ -29,13 +29,15 @@ export async function startTickets(): Promise<Tickets> {
   await owner.connect();
   const stages = chain(['read', 'answer']);
   await owner.query(`
-    create table public.tickets (id bigint generated always as identity primary key, owner uuid not null);
+    create table public.tickets (
+      id bigint generated always as identity primary key, owner uuid not null default auth.uid(), title text);
     alter table public.tickets enable row level security;
     grant select on public.tickets to authenticated;
     grant select, insert, update, delete on public.tickets to service_role;
-    create policy own on public.tickets for select to authenticated using (owner = (select auth.uid()));
-    select millrace.add_columns('public.tickets', 'read', 'answer')`);
-  const entity = { table: 'public.tickets', key: 'id', projection: 'columns' };
+    create policy own on public.tickets to authenticated using (owner = (select auth.uid()));
+    select millrace.add_columns('public.tickets', 'read', 'answer');
+    grant insert (title), update (read_status) on public.tickets to authenticated`);
+  const entity = { table: 'public.tickets', key: 'id', projection: 'columns', startable_by: ['authenticated'] };
   await owner.query('select millrace.define($1)', [compiled({ pipeline: 'tickets', entity, stages })]);
   const service = new pg.Client({ connectionString: stack.dbUrl });
   await service.connect();
@@ -43,8 +45,9 @@ export async function startTickets(): Promise<Tickets> {
   return {
     stack,
     owner,
-    async add(user) {
-      const { rows } = await owner.query('insert into public.tickets (owner) values ($1) returning id', [user]);
+    async add(user, title) {
+      const insert = 'insert into public.tickets (owner, title) values ($1, $2) returning id';
+      const { rows } = await owner.query(insert, [user, title]);
       return rows[0].id;
     },
     async queue(key) {
