@@ -32,7 +32,7 @@ export function useRow<Pipeline extends PipelineTypes = PipelineTypes>(
   return { row: rows[id], error: errors[id] };
 }
 
-/** What a hook knows, and of which client and pipeline. */
+/** The rows and errors that a hook has, and their client and pipeline. */
 interface Known extends RowsState {
   supabase: SupabaseClient;
   pipeline: string;
@@ -81,7 +81,7 @@ export function useRows<Pipeline extends PipelineTypes = PipelineTypes>(
   return ofIds(known) as RowsState<Pipeline>;
 }
 
-/** What is known of these keys: the same object where that is all. */
+/** Drops the rows and errors of other keys. Returns the same object where there are none. */
 function only(known: Known, { supabase, pipeline, ids }: Pick<Known, 'supabase' | 'pipeline'> & { ids: Set<string> }) {
   const isSame = known.supabase === supabase && known.pipeline === pipeline;
   if (isSame && [known.rows, known.errors].every((of) => Object.keys(of).every((key) => ids.has(key)))) return known;

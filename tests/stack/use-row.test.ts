@@ -154,7 +154,7 @@ test('the page of docs/progress.md signs in, starts a row and shows its stages a
     vi.unstubAllGlobals();
   });
   const { root, text, click } = page();
-  root.render(createElement(await documentedPage()));
+  root.render(createElement(await documentedPage(), null));
   await expect.poll(text, soon).toBe('Sign in');
   click();
   await expect.poll(text, soon).toBe('No light: pending nullStart');
