@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import {
-  digestOf,
   type Manifest,
   modelPackage,
   packedRuntime,
@@ -31,7 +30,7 @@ const project = readProject(root);
 const target = nextTarget(project) ?? lastRelease(project.engine);
 if (!target) throw new Error('The engine is no release and becomes none.');
 
-function manifest(level: number): Manifest {
+function manifest(level: number): Omit<Manifest, 'files'> {
   const { dependencies } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
   const imports = (name: string) => [name, `npm:${name}@${dependencies[name]}`];
   return {
@@ -41,9 +40,6 @@ function manifest(level: number): Manifest {
     imports: Object.fromEntries(runtimePackages.map(imports)),
     modelImports: Object.fromEntries(
       Object.entries(functionImports()).filter(([key]) => key.replace(/\/$/, '') === modelPackage),
-    ),
-    files: Object.fromEntries(
-      Object.entries(runtimeFiles(path.join(root, runtimeFolder))).map(([file, text]) => [file, digestOf(text)]),
     ),
     snippets: snippetDigests(root),
   };

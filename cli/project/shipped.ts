@@ -59,7 +59,18 @@ export function shippedRuntime(): Record<string, string> {
  * Reads the manifest of a runtime's folder, or by default of this package. Throws an error with the remedy where the
  * file cannot be read.
  */
-export function readManifest(folder = path.join(packageFolder, 'dist')): Manifest {
+export function readManifest(folder?: string): Manifest {
+  if (folder !== undefined) return readFrom(folder);
+  return {
+    ...readFrom(path.join(packageFolder, 'dist')),
+    // The package leaves these digests out: they would take 7 kB.
+    get files() {
+      return Object.fromEntries(Object.entries(shippedRuntime()).map(([file, text]) => [file, digestOf(text)]));
+    },
+  };
+}
+
+function readFrom(folder: string): Manifest {
   const file = path.join(folder, 'manifest.json');
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8'));
