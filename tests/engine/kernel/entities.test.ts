@@ -26,6 +26,18 @@ test('a claim hands over the row as it is at that moment, without the engine’s
   expect((await (await Worker.of(engine, 'one')).takeOne()).entity).toEqual({ id: Number(id), label: 'changed since' });
 });
 
+test('a key beyond 2^53, which JSON rounds in the row, is exact in entity_id, and its row is shown', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  const key = '9007199254740993';
+  await engine.sql.query('insert into public.items (id) values ($1)', [key]);
+  await engine.sql.query(`select millrace.start('flow', $1)`, [key]);
+  const [item] = await runStage(engine, 'one');
+  expect(item).toMatchObject({ entity_id: key, entity: { id: Number(key) } });
+  expect(await engine.statuses(key)).toMatchObject({ one: 'completed' });
+});
+
 test('a column added to the table reaches the handlers once the pipeline is attached again', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   await engine.sql.query(`alter table public.items add column colour text default 'red'`);
