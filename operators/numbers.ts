@@ -20,6 +20,13 @@ export function many(value: number | string, one: string, more = `${one}s`): str
   return `${typeof value === 'number' ? count(value) : value} ${String(value) === '1' ? one : more}`;
 }
 
+/** How many runs the database looks at for a text before it answers. */
+const lookedForText = 2500;
+
+/** Says of a list of runs that its first answers have none, and that more are to come. */
+export const noneAmong = (text: unknown, answers: number) =>
+  `None among the newest ${text ? `${count(answers * lookedForText)} ` : ''}runs`;
+
 /** US dollars; of less than a cent the first two digits. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';

@@ -1,6 +1,7 @@
 // millrace runs and millrace dead: what a filter finds, and what has failed for good, by stage and code.
 import pc from 'picocolors';
 import type { DeadGroup, ListedRun } from '../../operators/answers.ts';
+import { noneAmong } from '../../operators/numbers.ts';
 import {
   type Context,
   defined,
@@ -90,8 +91,9 @@ async function listRuns(context: Context): Promise<0> {
     readLists<{ runs: ListedRun[]; next: string | null }>(context.api, 'runs', defined({ ...query, cursor }), 'runs');
   const until = Date.now() + looksFurtherMs;
   let answer = await page();
-  while (answer.runs.length === 0 && answer.next && Date.now() < until) answer = await page(answer.next);
-  const none = answer.next ? 'None among the newest runs: look further.' : 'No run matches.';
+  let answers = 1;
+  for (; answer.runs.length === 0 && answer.next && Date.now() < until; answers++) answer = await page(answer.next);
+  const none = answer.next ? `${noneAmong(query.text, answers)}: look further.` : 'No run matches.';
   say(context, answer, () => [
     ...(answer.runs.length > 0 ? runLines(answer.runs, terminalWidth(), query.pipeline !== undefined) : [none]),
     ...moreLine(answer.next),

@@ -1,7 +1,7 @@
 // Runs by a filter, and what may be done to those that are chosen, or to all that match.
 import { useSignal } from '@preact/signals';
 import type { ListedRun } from '../../operators/answers.ts';
-import { count, span } from '../../operators/numbers.ts';
+import { count, noneAmong, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { Ago, sinceMs } from '../base/format.tsx';
 import { usePoll } from '../base/poll.ts';
@@ -53,18 +53,17 @@ export function ListedRuns({ query }: { query: Record<string, unknown> }) {
         <>
           <Matches of={query} />
           <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
-          <RunsTable of={query} runs={runs} chosen={chosen} none={isEnd ? 'No run matches.' : noneYet(query, pages)} />
+          <RunsTable
+            of={query}
+            runs={runs}
+            chosen={chosen}
+            none={isEnd ? 'No run matches.' : `${noneAmong(query.text, pages)}. There are more to look at.`}
+          />
         </>
       )}
     </List>
   );
 }
-
-/** How many runs the database looks at for a text before it answers. */
-const lookedForText = 2500;
-
-const noneYet = ({ text }: Record<string, unknown>, pages: number) =>
-  `None among the newest ${text ? `${count(pages * lookedForText)} ` : ''}runs. There are more to look at.`;
 
 /** How many runs match, which the database counts to 2,500. */
 function Matches({ of: query }: { of: Record<string, unknown> }) {

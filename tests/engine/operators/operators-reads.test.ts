@@ -1,5 +1,6 @@
 // The answers that operators read: lists by any filter, in pages, flat in cost, whatever texts people and services wrote.
 import { describe, expect } from 'vitest';
+import { noneAmong } from '../../../operators/numbers.ts';
 import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
 import { type Operator, signIn } from '../../support/engine/operators.ts';
 import { planRows } from '../../support/engine/plan-rows.ts';
@@ -206,6 +207,13 @@ describe('a call looks at so many runs at most', () => {
     } while (cursor);
     expect(found).toMatchObject([{ entity: 'row 3' }]);
     expect(calls).toBe(3);
+    const none = await runs(operator, { text: 'nothing has this' });
+    const newer = `select 'None among the newest ' || to_char(count(*), 'FM9,999') || ' runs' from millrace.runs
+      where id >= $1::bigint`;
+    expect(none.runs).toEqual([]);
+    expect(noneAmong('nothing has this', 1), 'as page and command line say it').toBe(
+      await engine.value(newer, [none.next]),
+    );
     await engine.sql.query(`delete from millrace.runs where entity_id like 'row %'`);
   });
 });
