@@ -10,6 +10,7 @@ const longest = 500;
  *
  * @example
  * ```ts
+ * const answer = await fetch('https://example.com/jobs');
  * if (!answer.ok) throw errorFromStatus(answer.status, answer.headers, 'The site', await refusalText(answer));
  * ```
  */
