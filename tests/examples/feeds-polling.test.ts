@@ -3,10 +3,10 @@ import { gzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { described, failureOf } from '../../supabase/functions/_articles/feeds/feed-failure.ts';
 import { MAX_SITEMAPS, MAX_UNREAD, type Pass, readCursor } from '../../supabase/functions/_articles/feeds/pass.ts';
-import { type Poll, pollSource, type Source } from '../../supabase/functions/_articles/feeds/poll-source.ts';
-import type { Poller, PollLimits } from '../../supabase/functions/_articles/feeds/turn.ts';
+import { type Poll, pollSource } from '../../supabase/functions/_articles/feeds/poll-source.ts';
+import type { Poller } from '../../supabase/functions/_articles/feeds/turn.ts';
 import { PermanentError, UnavailableError } from '../../supabase/functions/_millrace/errors.ts';
-import { type Resolve, systemResolve } from '../../supabase/functions/_millrace/public-hosts.ts';
+import { follow, startSite } from '../support/examples/follow-feeds.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
 
 const urlset = (urls: string[]) => `<urlset>${urls.map((url) => `<url><loc>${url}</loc></url>`).join('')}</urlset>`;
@@ -15,57 +15,6 @@ const sitemapIndex = (entries: string[]) =>
 const loc = (url: string, date = '') => `<loc>${url}</loc>${date && `<lastmod>${date}</lastmod>`}`;
 const page = (path: string | number) => `https://site.test/${path}`;
 const pages = (count: number, name = '') => Array.from({ length: count }, (_, n) => page(`${name}${n}`));
-
-/** A site whose files a test writes, by path; a file may be an answer of its own. */
-async function startSite(files: Record<string, string | Buffer | Reply | ((asked: Headers) => Reply)>) {
-  const server = await startServer(({ path, headers }) => {
-    const file = files[path];
-    if (file === undefined) return { status: 404 };
-    if (typeof file === 'function') return file(new Headers(headers as Record<string, string>));
-    if (typeof file === 'string' || Buffer.isBuffer(file)) return { bytes: Buffer.from(file) };
-    return file;
-  });
-  const asked = () => server.received.splice(0).map(({ path }) => path);
-  return { url: server.url, files, received: server.received, asked };
-}
-
-interface Polling {
-  limits?: Partial<PollLimits>;
-  allow?: string;
-  resolve?: Resolve;
-  timeoutMs?: number;
-  now?: Date;
-  unknown?: Poller['unknown'];
-}
-
-/** A source that is polled again and again: it keeps what a poll gave it, and the queue what it found. */
-function follow(address: string) {
-  const source: Source = { address, etag: null, last_modified: null, cursor: null };
-  const queue = new Set<string>();
-  return {
-    source,
-    queue,
-    async poll({
-      limits,
-      allow = new URL(address).host,
-      resolve = systemResolve,
-      timeoutMs = 5000,
-      now,
-      unknown = async (urls) => urls.filter((url) => !queue.has(url)),
-    }: Polling = {}) {
-      const poller: Poller = {
-        access: { allowed: new Set([allow]), resolve, signal: new AbortController().signal, timeoutMs },
-        limits: { newUrls: 1000, entries: 10_000, bytes: 1_000_000, documents: 20, ms: 20_000, ...limits },
-        unknown,
-        now: () => now ?? new Date(),
-      };
-      const poll = await pollSource(source, poller);
-      for (const { url } of poll.urls) queue.add(url);
-      if (poll.state) Object.assign(source, JSON.parse(JSON.stringify(poll.state)));
-      return poll;
-    },
-  };
-}
 
 const found = ({ urls }: Poll) => urls.map(({ url }) => url.replace('https://site.test/', ''));
 

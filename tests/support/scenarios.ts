@@ -16,7 +16,7 @@ export const scenarios: string[][] = [
     stack: 'functions-limits operate-entry review-page',
   }),
   share({
-    cli: 'demo trial',
+    cli: 'demo package-check trial',
     examples: 'articles-moves manuals sample-sites',
     faults: 'patterns-within',
     runtime: 'agent-recovery batch-faults own-workers',
@@ -39,7 +39,7 @@ export const scenarios: string[][] = [
     docs: 'testing',
     examples: 'documents-extraction link-sources links-operated scrape-errors',
     runtime: 'batch-prices batch-thrift',
-    stack: 'stack-command',
+    stack: 'operate-servers stack-command',
   }),
 ];
 

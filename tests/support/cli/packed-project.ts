@@ -143,3 +143,7 @@ alter table public.tickets enable row level security;
 revoke all on public.tickets from anon, authenticated, service_role;
 grant select, insert, update, delete on public.tickets to service_role;
 `;
+
+/** A migration stamped so many seconds ago, after those that were written before. */
+export const afterNow = (seconds: number) =>
+  `supabase/migrations/${new Date(Date.now() - seconds * 1000).toISOString().replace(/\D/g, '').slice(0, 14)}_zz.sql`;
