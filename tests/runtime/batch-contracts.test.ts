@@ -98,6 +98,19 @@ test.for<[ModelApi, string[], object[]]>([
   expect(results).toMatchObject(expected);
 });
 
+test('an endless line of results is skipped, and an endless answer refused', async () => {
+  const long = `{"custom_id":"0123456789abcdef-3","response":{"status_code":200,"body":"${'x'.repeat(5_000_000)}"}}`;
+  const line = '{"custom_id":"0123456789abcdef-2","response":{"status_code":200,"body":{"object":"response"}}}';
+  const server = await startServer(
+    ({ path }): Reply => ({ bytes: Buffer.from(path.includes('content') ? `${long}\n${line}\n` : long.repeat(4)) }),
+  );
+  const call = callOf('responses', server.url);
+  const results = [];
+  for await (const result of openaiBatches.results('f', call)) results.push(result);
+  expect(results).toMatchObject(['unknown', { line: 2 }]);
+  await expect(openaiBatches.stateOf('batch_1', call)).rejects.toThrow('too long');
+});
+
 test.for<[ModelApi, object]>([
   ['responses', openaiBatch],
   ['messages', messageBatch],

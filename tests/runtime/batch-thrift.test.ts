@@ -295,6 +295,69 @@ test('a batch that says it failed keeps the answers that it has', async ({ engin
   expectOne(site);
 });
 
+test.for(apis)(
+  'results of the API %s that come three hours late are awaited, and hold up no other row',
+  async (api, { engine }) => {
+    let isLate = true;
+    const results = (lines: string[]) => (isLate ? lines.slice(1) : lines);
+    const site = await begun(engine, { api, plan: () => ({ results }), price: { fallback: 'direct' } });
+    for (let at = 0; at < 36; at++) {
+      await engine.advance('301 seconds');
+      await site.round();
+    }
+    expect(await site.outcomes()).toEqual([
+      { status: 'completed', error: null, rows: ROWS - 1 },
+      { status: 'started', error: null, rows: 1 },
+    ]);
+    isLate = false;
+    await site.untilDone();
+    expect(await site.outcomes()).toEqual(allDone);
+    expectOne(site);
+  },
+);
+
+test.for(apis)(
+  'an answer of the API %s counts, though an error of its row stands before it',
+  async (api, { engine }) => {
+    const results = (lines: string[]) =>
+      lines.flatMap((text) => {
+        const { custom_id } = JSON.parse(text);
+        const error = { type: 'invalid_request_error', message: 'refused' };
+        const fault = { response: { status_code: 400, body: { error } }, result: { type: 'errored', error } };
+        return [JSON.stringify({ custom_id, ...fault }), text];
+      });
+    const site = await play(engine, { api, plan: () => ({ results }) });
+    expect(await site.outcomes()).toEqual(allDone);
+    expectOne(site);
+  },
+);
+
+test('the second of two batches that one call began is cancelled', async ({ engine }) => {
+  const worked = (action: Action, at: number) => {
+    const { batches } = site.provider.jobs;
+    if (action === 'begin' && at === 0) batches.push({ ...(batches[0] as Batch), id: 'batch_twin' });
+  };
+  const site: BatchSite = await new BatchSite(engine).start({ worked });
+  await engine.queued('judge', ROWS);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual(allDone);
+  expect(site.provider.jobs.batches.map(({ id, isCancelled }) => [id === 'batch_twin', isCancelled])).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  expect(site.provider.calls.list).toBe(1);
+});
+
+test('a function that its rows’ answers overwhelm gets fewer of them', async ({ engine }) => {
+  const site = await new BatchSite(engine).start();
+  const sizes: number[] = [];
+  site.endsFor = (rows) => sizes.push(rows) > 0 && rows > 5;
+  await engine.queued('judge', 20);
+  await site.untilDone();
+  expect(await site.outcomes()).toEqual([{ status: 'completed', error: null, rows: 20 }]);
+  expect(sizes.slice(0, 4)).toEqual([20, 20, 16, 4]);
+});
+
 test('each call to begin a batch is awaited for two minutes, not the first alone', async ({ engine }) => {
   const site = await new BatchSite(engine).start();
   await engine.queued('judge', ROWS);

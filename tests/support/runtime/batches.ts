@@ -99,6 +99,8 @@ export class BatchSite {
   private readonly working: Promise<unknown>[] = [];
   readonly env: Env = { SUPABASE_SERVICE_ROLE_KEY: 'k', LLM_MODEL: 'test-model' };
   rpc: Rpc = async () => ({ data: null, error: null, status: 200 });
+  /** Whether the stage's function runs out of memory when it is handed so many rows. */
+  endsFor: (rows: number) => boolean = () => false;
   provider!: Awaited<ReturnType<typeof startBatches>>;
 
   constructor(readonly engine: Engine) {}
@@ -149,6 +151,11 @@ export class BatchSite {
     app.all('/functions/v1/:name', async (c): Promise<Response> => {
       const stage = this.stages.find(({ definition }) => definition.function === c.req.param('name'));
       if (!stage) return c.json({ message: 'Function not found' }, 404);
+      const { jobs } = (await c.req.raw
+        .clone()
+        .json()
+        .catch(() => ({}))) as { jobs?: unknown[] };
+      if (jobs && stage === this.stages[0] && this.endsFor(jobs.length)) return c.body(null, 546 as 500);
       return answerRequests(
         stage,
         this.env,

@@ -9,6 +9,9 @@ import { readAs } from './openai-batches.ts';
 /** How far the provider's clock may be behind the database's. */
 const CLOCK_MS = 3_600_000;
 
+/** By how many lines of its results a batch is recognized: a stranger's may stand among them. */
+const MAX_LOOKED = 200;
+
 const counts = z.object({
   processing: z.number(),
   succeeded: z.number(),
@@ -60,12 +63,18 @@ export const anthropicBatches: BatchApi = {
     const id = open.find((one) => !known.includes(one));
     return id === undefined ? null : { id, unsure: true };
   },
+  // Nothing tells a twin from another program's batch before its results are there.
+  twinsOf: async () => [],
   async owns(file, { provider, batch, signal }) {
+    let read = 0;
+    let others = 0;
     for await (const text of linesAt(file, provider, { signal })) {
       // An error in the place of results says of nobody's that they are another's.
-      if (result.safeParse(parseJson(text)).success) return resultOf(text, batch) !== 'unknown';
-      break;
+      if (result.safeParse(parseJson(text)).success) others += 1;
+      if (resultOf(text, batch) !== 'unknown') return true;
+      if (++read === MAX_LOOKED) break;
     }
+    if (others > 0) return false;
     throw new RetriableError('results_incomplete', 'The results by which a batch is recognized cannot be read now.');
   },
   async stateOf(id, { provider, signal }) {
@@ -114,10 +123,12 @@ function resultOf(text: string, batch: BatchCall['batch']): BatchResult | 'unkno
   const line = parsed.success ? lineOf(parsed.data.custom_id, batch) : null;
   if (!parsed.success || line === null) return 'unknown';
   const { type, message, error } = parsed.data.result;
-  if (type === 'succeeded') return { line, answer: { body: message, fault: null } };
-  if (type !== 'errored') return { line, answer: null };
+  const size = text.length;
+  if (type === 'succeeded') return { line, size, answer: { body: message, fault: null } };
+  if (type !== 'errored') return { line, size, answer: null };
   const said = error?.error ?? error;
   const named = said?.type ?? null;
   const status = errorStatuses[named ?? ''] ?? 500;
-  return { line, answer: { fault: { status, code: null, type: named, message: said?.message ?? 'no reason given' } } };
+  const fault = { status, code: null, type: named, message: said?.message ?? 'no reason given' };
+  return { line, size, answer: { fault } };
 }

@@ -23,6 +23,8 @@ export interface BatchState {
 /** A result of a batch: the number of its row, and the answer. No answer: the batch ended before the question's turn. */
 export interface BatchResult {
   line: number;
+  /** How many characters its text has. */
+  size: number;
   answer: LineAnswer | null;
 }
 
@@ -48,6 +50,8 @@ export interface BatchApi {
   begin(file: string | null, lines: FileLine[], call: BatchCall): Promise<string>;
   /** Looks for the batch that an earlier call has begun. `unsure`: a batch that may be it, which its results will tell. */
   find(call: BatchCall, sought: Sought): Promise<{ id: string; unsure: boolean } | null>;
+  /** The other batches of the same questions that are under way: one call may have begun two. */
+  twinsOf(id: string, call: BatchCall): Promise<string[]>;
   /** Whether results are those of this batch. Throws where they cannot be read. */
   owns(file: string, call: BatchCall): Promise<boolean>;
   /** The state of a batch; null for one that the provider does not know. */

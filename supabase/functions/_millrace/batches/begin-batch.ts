@@ -6,7 +6,7 @@ import type { JobState, Service, ServiceContext } from '../stage/service.ts';
 import { type FinishContext, type HandlerContext, type Waiting, waiting } from '../stage/stage.ts';
 import { stepsOf } from '../stage/steps.ts';
 import { anthropicBatches } from './anthropic-batches.ts';
-import type { BatchApi, BatchState, FileLine } from './batch-api.ts';
+import type { BatchApi, BatchCall, BatchState, FileLine } from './batch-api.ts';
 import { type BatchRow, batchRow, callBatches, lineFault } from './batch-rows.ts';
 import { openaiBatches } from './openai-batches.ts';
 
@@ -61,7 +61,7 @@ export async function beginBatch(id: number, context: HandlerContext): Promise<B
   const last = done.findLast(({ round }) => round === batch.round);
   const areKnown = (ids: string[]) => callBatches(context, z.array(z.string()), 'model_batch_known', { p_items: ids });
   const found = batch.was_begun ? await api.find(call, { file: last?.file ?? null, areKnown }) : null;
-  if (found) return waitFor(found.id, found.unsure ? 'unsure' : 'running', batch, context);
+  if (found) return waitFor(found.id, found.unsure ? 'unsure' : 'begun', batch, context);
   const tried = last ? (last.tried_at ?? null) : batch.begun_at;
   const now = await timeOf(batch, tried, context);
   if (batch.is_over) return nothing('never_begun');
@@ -73,7 +73,7 @@ export async function beginBatch(id: number, context: HandlerContext): Promise<B
     if (isRefusal(error)) await record({ round: batch.round, file, tried_at: null });
     throw error;
   });
-  const wait = await waitFor(jobId, 'running', batch, context);
+  const wait = await waitFor(jobId, 'begun', batch, context);
   // Of two calls that got the same id, the later one sees both.
   if ((await areKnown([jobId])).length < 2) return wait;
   await callBatches(context, batchRow, 'model_batch_note', { p_job: { id, forget: true, status: 'begun' } });
@@ -139,10 +139,23 @@ async function pollBatch(id: string, context: ServiceContext): Promise<JobState>
   const api = apiOf(batch);
   const state = await api.stateOf(id, call);
   if (!state) return { state: 'lost' };
+  if (batch.status === 'begun') await cancelTwins(id, { ...call, batch }, context);
   if (state.state === 'running' && batch.is_over && !isUnsure(batch)) await api.cancel(id, call);
   if (state.state === 'running' || state.state === 'cancelling') return { state: 'running' };
   if (state.lacksFiles && !batch.is_over) return { state: 'running' };
   return { state: 'finished', job: { batch, state } satisfies EndedBatch };
+}
+
+/** Cancels the other batches that the call which began this one may have begun. A list that cannot be read holds nothing up. */
+async function cancelTwins(id: string, call: BatchCall, context: ServiceContext): Promise<void> {
+  const api = apiOf(call.batch);
+  try {
+    for (const twin of await api.twinsOf(id, call)) await api.cancel(twin, call);
+  } catch (error) {
+    if (error instanceof StageError) return;
+    throw error;
+  }
+  await callBatches(context, batchRow, 'model_batch_note', { p_job: { id: call.batch.id, status: 'running' } });
 }
 
 const isUnsure = ({ status }: BatchRow) => status === 'unsure';

@@ -7,6 +7,11 @@ import { parseJson } from '../parse-json.ts';
 /** The version of Anthropic's API that these requests are written for. */
 const version = '2023-06-01';
 
+/** The most characters of an answer that is read as a whole: a list of a hundred batches has some 100,000. */
+const MOST_TEXT = 16_000_000;
+/** The most characters of a line: an answer of 128,000 tokens has some 600,000. A longer line is an empty one. */
+const LONGEST_LINE = 4_000_000;
+
 export interface ProviderCall {
   signal: AbortSignal;
   method?: 'GET' | 'POST';
@@ -26,24 +31,48 @@ export async function callProvider(path: string, provider: Provider, call: Provi
  * StageError.
  */
 export async function* linesAt(path: string, provider: Provider, call: ProviderCall): AsyncGenerator<string> {
-  const { body } = await open(path, provider, call);
+  const answer = await open(path, provider, call);
+  let parts: string[] = [];
+  let length = 0;
+  const add = (part: string) => {
+    length += part.length;
+    if (length > LONGEST_LINE) parts = [];
+    else parts.push(part);
+  };
+  const take = () => {
+    const line = parts.join('').trim() || (length > LONGEST_LINE ? '""' : '');
+    parts = [];
+    length = 0;
+    return line;
+  };
+  for await (const text of textsOf(answer, provider, call.signal)) {
+    const [first = '', ...others] = text.split('\n');
+    add(first);
+    for (const other of others) {
+      const line = take();
+      if (line) yield line;
+      add(other);
+    }
+  }
+  const line = take();
+  if (line) yield line;
+}
+
+/** The text of an answer in parts, as they come. */
+async function* textsOf({ body }: Response, provider: Provider, signal: AbortSignal): AsyncGenerator<string> {
   if (!body) return;
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = '';
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) break;
-      const lines = (rest + value).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) if (line.trim()) yield line;
+      if (done) return;
+      yield value;
     }
   } catch (error) {
-    throw unreachable(error, provider, call.signal);
+    throw unreachable(error, provider, signal);
   } finally {
     await reader.cancel().catch(() => {});
   }
-  if (rest.trim()) yield rest;
 }
 
 async function open(path: string, provider: Provider, { signal, method, body, key }: ProviderCall): Promise<Response> {
@@ -85,11 +114,12 @@ function authorization({ api, token }: Provider): Record<string, string> {
 }
 
 async function readAll(answer: Response, provider: Provider, signal: AbortSignal): Promise<string> {
-  try {
-    return await answer.text();
-  } catch (error) {
-    throw unreachable(error, provider, signal);
+  let text = '';
+  for await (const part of textsOf(answer, provider, signal)) {
+    text += part;
+    if (text.length > MOST_TEXT) throw new RetriableError('invalid_output', 'The provider’s answer is too long.');
   }
+  return text;
 }
 
 function unreachable(error: unknown, { prefix }: Provider, signal: AbortSignal): unknown {

@@ -13,12 +13,14 @@ import { apiOf, type Begun, providerOf } from './begin-batch.ts';
 
 /** How many answers are written, and rows handed over, by one call. */
 const TAKE = 250;
+/** How many characters of answers are written by one call, or little more. */
+const TAKE_SIZE = 4_000_000;
 const HAND = 250;
 /** How many of each are done by one invocation, whose CPU is short. */
 const MAX_TAKEN = 10_000;
 const MAX_HANDED = 5_000;
-/** How often the files are read anew, for an hour, for results that the provider counts and they lack. */
-const MAX_PASSES = 8;
+/** How often the files are read anew, for five hours, for results that the provider counts and they lack. */
+const MAX_PASSES = 16;
 const HAND_TIMEOUT_MS = 20_000;
 
 export const distributed = z.object({
@@ -28,15 +30,25 @@ export const distributed = z.object({
   cost_usd: z.number().nullable(),
 });
 
-/** How far the work has come: the pass over the files, the file, the lines of it that are read, and the rows that are done. */
+/**
+ * How far the work has come: the pass over the files, the file, the lines of it that are read, and the rows that are done. A pass
+ * that meets faults reads the files again for these: an answer that was paid for may stand behind a row's fault.
+ */
 const progress = z.object({
-  phase: z.enum(['take', 'hand']),
+  phase: z.enum(['take', 'faults', 'hand']),
   pass: z.number(),
   file: z.number(),
   line: z.number(),
   handed: z.number(),
+  /** How many faults the pass has met. */
+  faults: z.number().default(0),
+  /** How many results the last pass has missed; another follows once the rows that have theirs are done. */
+  missing: z.number().default(0),
+  /** How many rows are handed over by one call: fewer after a call that failed, since the function may lack the memory. */
+  size: z.number().default(HAND),
 });
 type Progress = z.output<typeof progress>;
+const start: Progress = progress.parse({ phase: 'take', pass: 1, file: 0, line: 0, handed: 0 });
 
 interface Work {
   batch: BatchRow;
@@ -54,9 +66,13 @@ export async function distributeBatch(
   const batch = await callBatches(context, batchRow, 'model_batch_note', { p_job: { id } });
   const steps = await stepsOf('distributed', progress, context);
   const work = { batch, begun, steps, context };
-  const at = steps.done.at(-1) ?? { phase: 'take', pass: 1, file: 0, line: 0, handed: 0 };
-  if (at.phase === 'take' && !(await takeResults(work, at))) return handBack();
-  if (!(await handOver(work, at.handed))) return handBack();
+  const from = steps.done.at(-1) ?? start;
+  const at = from.phase === 'hand' ? from : await takeResults(work, from);
+  if (!at || !(await handOver(work, at))) return handBack();
+  if (at.missing > 0) {
+    await steps.record({ ...at, phase: 'take', missing: 0 });
+    throw new RetriableError('results_incomplete', `${at.missing} results of the batch are missing in its files.`);
+  }
   const sums = await sumsOf(work);
   return { status: begun.status, lines: sums.lines, unanswered: sums.lapsed, cost_usd: sums.cost_usd };
 }
@@ -72,33 +88,33 @@ function sumsOf({ batch, context }: Work): Promise<z.output<typeof sums>> {
   return callBatches(context, sums, 'model_batch_sums', { p_job: { id: batch.id } });
 }
 
-/** Reads the files on from where the last invocation ended. False when there is more. */
-async function takeResults(work: Work, from: Progress): Promise<boolean> {
+/** Reads the files on from where the last invocation ended. Returns how far it came; null when there is more. */
+async function takeResults(work: Work, from: Progress): Promise<Progress | null> {
   const { batch, begun, steps, context } = work;
-  let { pass, file, line } = from;
-  const files = await filesOf(work, pass);
-  for (; file < files.length; file++, line = 0) {
-    const read = await takeFile(work, files[file] as string, line);
-    if (read !== null) {
-      await steps.record({ ...from, pass, file, line: read });
-      return false;
-    }
+  const files = await filesOf(work, from.pass);
+  let at = from;
+  for (; at.file < files.length; at = { ...at, file: at.file + 1, line: 0 }) {
+    const read = await takeFile(work, files[at.file] as string, at);
+    at = { ...at, faults: at.faults + read.faults, line: read.line };
+    if (read.isWhole) continue;
+    await steps.record(at);
+    return null;
+  }
+  const anew = { ...at, file: 0, line: 0, faults: 0 };
+  if (at.phase === 'take' && at.faults > 0) {
+    await steps.record({ ...anew, phase: 'faults' });
+    return takeResults(work, { ...anew, phase: 'faults' });
   }
   const { unanswered } = await sumsOf(work);
-  const missing = begun.status === 'completed' ? unanswered : begun.results - ((batch.sent ?? 0) - unanswered);
-  if (missing > 0 && pass < MAX_PASSES) {
-    context.log.warn('results of a batch are missing in its files, which are read anew', {
-      batch: batch.id,
-      missing,
-      pass,
-    });
-    pass += 1;
-    await steps.record({ ...from, pass, file: 0, line: 0 });
-    throw new RetriableError('results_incomplete', `${missing} results of the batch are missing in its files.`);
-  }
-  await endBatch(work);
-  await steps.record({ ...from, phase: 'hand', pass, file, line: 0 });
-  return true;
+  const lacking = begun.status === 'completed' ? unanswered : begun.results - ((batch.sent ?? 0) - unanswered);
+  const missing = at.pass < MAX_PASSES ? Math.max(0, lacking) : 0;
+  const done: Progress = { ...anew, phase: 'hand', pass: at.pass + 1, missing };
+  if (missing > 0) {
+    const about = { batch: batch.id, missing, pass: at.pass };
+    context.log.warn('results of a batch are missing in its files, which are read anew', about);
+  } else await endBatch(work);
+  await steps.record(done);
+  return done;
 }
 
 /**
@@ -114,36 +130,43 @@ async function filesOf({ batch, begun, context }: Work, pass: number): Promise<s
   return state?.files ?? files;
 }
 
-/** Takes the results in a file behind so many lines. Null when all are taken, else the lines that are read. */
-async function takeFile({ batch, context }: Work, file: string, from: number): Promise<number | null> {
+/** Takes the answers in a file behind so many lines, or in the phase for them the faults. */
+async function takeFile(
+  { batch, context }: Work,
+  file: string,
+  { phase, line: from }: Progress,
+): Promise<{ line: number; faults: number; isWhole: boolean }> {
   const provider = providerOf(batch, context.env);
   const { settings, table } = prices.parse(batch.prices);
-  let unknown = 0;
-  let read = from;
+  const counts = { unknown: 0, faults: 0 };
+  let line = from;
   let taken: object[] = [];
+  let size = 0;
   const seen = new Set<number>();
   const save = async () => {
     if (taken.length === 0) return;
     await callBatches(context, z.unknown(), 'model_batch_take', { p_job: { id: batch.id }, p_items: taken });
     taken = [];
+    size = 0;
   };
   for await (const result of apiOf(batch).results(file, { provider, batch, signal: context.signal }, from)) {
-    read += 1;
-    if (result === 'unknown') unknown += 1;
-    else if (result.answer && !seen.has(result.line)) {
-      const { line, answer } = result;
-      seen.add(line);
-      taken.push({ line, answer, usage: usageIn(answer, batch, { settings, table }) });
+    line += 1;
+    if (result === 'unknown') counts.unknown += 1;
+    else if (result.answer?.fault && phase === 'take') counts.faults += 1;
+    else if (result.answer && (phase === 'take' || result.answer.fault) && !seen.has(result.line)) {
+      const { answer } = result;
+      seen.add(result.line);
+      taken.push({ line: result.line, answer, usage: usageIn(answer, batch, { settings, table }) });
+      size += result.size;
     }
-    if (taken.length >= TAKE) await save();
-    if (read - from >= MAX_TAKEN) {
-      await save();
-      return read;
-    }
+    if (taken.length >= TAKE || size >= TAKE_SIZE) await save();
+    if (line - from >= MAX_TAKEN) break;
   }
   await save();
-  if (unknown > 0) context.log.warn('results of a batch that name none of its rows', { batch: batch.id, unknown });
-  return null;
+  if (counts.unknown > 0) {
+    context.log.warn('results of a batch that name none of its rows', { batch: batch.id, unknown: counts.unknown });
+  }
+  return { line, faults: counts.faults, isWhole: line - from < MAX_TAKEN };
 }
 
 const amount = z.number().optional();
@@ -196,16 +219,17 @@ const nextRows = z.array(
 const stageAnswer = z.object({ ended: z.number() });
 
 /** Has the stage's own function finish its rows. False when there is more. */
-async function handOver(work: Work, before: number): Promise<boolean> {
+async function handOver(work: Work, at: Progress): Promise<boolean> {
   const { batch, steps, context } = work;
   const { pipeline, stage, service } = batch;
   const platform = readPlatform(context.env);
   const rpc = dataApiRpc(platform);
   const { log } = context;
+  let { size } = at;
   let handed = 0;
   let name: string | undefined;
   for (;;) {
-    const rows = await callBatches(context, nextRows, 'model_batch_next', { p_job: { id: batch.id, limit: HAND } });
+    const rows = await callBatches(context, nextRows, 'model_batch_next', { p_job: { id: batch.id, limit: size } });
     if (rows.length === 0) return true;
     name ??= await functionOf();
     const jobs = rows.map(({ id, ...row }) => ({
@@ -213,14 +237,18 @@ async function handOver(work: Work, before: number): Promise<boolean> {
       ...{ pipeline, stage, service, function: name, job_id: customIdOf(id, batch), awaits_start: false },
     }));
     const body = JSON.stringify({ pipeline, stage, jobs });
-    await callStage(platform, name, { body, timeoutMs: HAND_TIMEOUT_MS }, stageAnswer);
+    await callStage(platform, name, { body, timeoutMs: HAND_TIMEOUT_MS }, stageAnswer).catch(async (error) => {
+      await steps.record({ ...at, handed: at.handed + handed, size: Math.ceil(size / 4) });
+      throw error;
+    });
+    size = Math.min(HAND, size * 2);
     const p_items = rows.map(({ id, submission }) => ({ id, submission }));
     const done = await callBatches(context, z.object({ handed: z.number() }), 'model_batch_handed', { p_items });
     if (done.handed === 0)
       throw new RetriableError('rows_busy', 'No row of the batch could take its answer now.', 10_000);
     handed += done.handed;
     if (handed < MAX_HANDED) continue;
-    await steps.record({ phase: 'hand', pass: 1, file: 0, line: 0, handed: before + handed });
+    await steps.record({ ...at, handed: at.handed + handed, size });
     return false;
   }
 

@@ -24,6 +24,7 @@ const batchObject = z.object({
   request_counts: z.object({ total: z.number(), completed: z.number(), failed: z.number() }).nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
 });
+type OpenaiBatch = z.output<typeof batchObject>;
 const page = z.object({ data: z.array(z.unknown()), has_more: z.boolean().nullish() });
 const result = z.object({
   custom_id: z.string(),
@@ -33,6 +34,7 @@ const result = z.object({
 /** Codes of lines whose turn never came. */
 const lapsedCodes = ['batch_expired', 'batch_cancelled'];
 
+const underWay = ['validating', 'in_progress', 'finalizing'];
 const states: Record<string, BatchState['state']> = {
   failed: 'rejected',
   completed: 'completed',
@@ -66,28 +68,21 @@ export const openaiBatches: BatchApi = {
     if (answer.input_file_id == null || answer.input_file_id === file) return answer.id;
     throw new RetriableError('invalid_output', 'The provider answered with a batch of another file.');
   },
-  async find({ provider, batch, signal }, { file }) {
-    const earliest = begunBefore(batch.begun_at);
-    let after = '';
-    for (;;) {
-      const answer = await callProvider(`/batches?limit=100${after}`, provider, { signal });
-      const { data, has_more: more } = readAs(page, answer);
-      // Another program's batch in the same account may be of another form.
-      const batches = data.flatMap((item) => batchObject.safeParse(item).data ?? []);
-      const found = batches.find(
-        // A provider may drop the metadata.
-        ({ metadata, input_file_id: named }) =>
-          (metadata?.millrace === batch.key && String(metadata.round) === String(batch.round)) ||
-          (file !== null && named === file),
-      );
-      if (found) return { id: found.id, unsure: false };
-      const last = batches.at(-1);
-      // No batch was begun before its rows were gathered.
-      if (!more || data.length === 0 || (last && batches.every(({ created_at: at }) => at < earliest))) return null;
-      const next = last ? `&after=${encodeURIComponent(last.id)}` : after;
-      if (next === after) throw new RetriableError('invalid_output', 'The provider’s list of batches does not go on.');
-      after = next;
+  async find(call, { file }) {
+    for await (const one of recentBatches(call)) {
+      // A provider may drop the metadata.
+      if (hasKey(one, call.batch) || (file !== null && one.input_file_id === file)) {
+        return { id: one.id, unsure: false };
+      }
     }
+    return null;
+  },
+  async twinsOf(id, call) {
+    const twins: string[] = [];
+    for await (const one of recentBatches(call)) {
+      if (one.id !== id && hasKey(one, call.batch) && underWay.includes(one.status)) twins.push(one.id);
+    }
+    return twins;
   },
   owns: async () => true,
   async stateOf(id, { provider, signal }) {
@@ -117,7 +112,29 @@ export const openaiBatches: BatchApi = {
   },
 };
 
-function lacksFiles(files: string[], { output_file_id: output, request_counts: counts }: z.output<typeof batchObject>) {
+const hasKey = ({ metadata }: OpenaiBatch, { key, round }: BatchCall['batch']) =>
+  metadata?.millrace === key && String(metadata.round) === String(round);
+
+/** The account's batches that were begun since this one's rows were gathered, the newest first. */
+async function* recentBatches({ provider, batch, signal }: BatchCall): AsyncGenerator<OpenaiBatch> {
+  const earliest = begunBefore(batch.begun_at);
+  let after = '';
+  for (;;) {
+    const answer = await callProvider(`/batches?limit=100${after}`, provider, { signal });
+    const { data, has_more: more } = readAs(page, answer);
+    // Another program's batch in the same account may be of another form.
+    const batches = data.flatMap((item) => batchObject.safeParse(item).data ?? []);
+    yield* batches;
+    const last = batches.at(-1);
+    // No batch was begun before its rows were gathered.
+    if (!more || data.length === 0 || (last && batches.every(({ created_at: at }) => at < earliest))) return;
+    const next = last ? `&after=${encodeURIComponent(last.id)}` : after;
+    if (next === after) throw new RetriableError('invalid_output', 'The provider’s list of batches does not go on.');
+    after = next;
+  }
+}
+
+function lacksFiles(files: string[], { output_file_id: output, request_counts: counts }: OpenaiBatch) {
   if (!counts) return false;
   return (counts.completed > 0 && output == null) || (counts.failed > 0 && files.length === 0);
 }
@@ -132,12 +149,13 @@ function resultOf(text: string, batch: BatchCall['batch']): BatchResult | 'unkno
   const line = parsed.success ? lineOf(parsed.data.custom_id, batch) : null;
   if (!parsed.success || line === null) return 'unknown';
   const { response, error } = parsed.data;
-  if (response && response.status_code < 400) return { line, answer: { body: response.body, fault: null } };
-  if (!response && lapsedCodes.includes(String(error?.code))) return { line, answer: null };
+  const size = text.length;
+  if (response && response.status_code < 400) return { line, size, answer: { body: response.body, fault: null } };
+  if (!response && lapsedCodes.includes(String(error?.code))) return { line, size, answer: null };
   const said = ((response?.body as { error?: unknown } | null)?.error ?? error ?? {}) as Record<string, unknown>;
   const word = (name: string) => (typeof said[name] === 'string' ? (said[name] as string) : null);
   const fault = { code: word('code'), type: word('type'), message: word('message') ?? 'no reason given' };
-  return { line, answer: { fault: { ...fault, status: response?.status_code ?? 500 } } };
+  return { line, size, answer: { fault: { ...fault, status: response?.status_code ?? 500 } } };
 }
 
 /** Reads an answer of the API. Throws a StageError where it is of another form. */
