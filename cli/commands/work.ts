@@ -9,7 +9,7 @@ import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
 import { findTarget } from '../operate/find-target.ts';
 import { findProject } from '../project/find-project.ts';
-import { type LoadError, loadModules } from '../project/load-definitions.ts';
+import { endBuilds, type LoadError, loadModules } from '../project/load-definitions.ts';
 import { stagesIn } from '../project/load-handlers.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
 import { readDefinitions } from '../sync/read-definitions.ts';
@@ -28,6 +28,7 @@ export const work = defineCommand({
     await addEnvironment(functions, values.workdir);
     const [runtime, ...handlers] = await load(functions, wanted);
     const stages = handlers.flatMap((handler, at) => stageOf(handler, wanted[at] as Wanted));
+    await endBuilds();
     const serve = runtime?.serveWorker as typeof serveWorker;
     // A worker that outlives its npx would go on unseen.
     const left = new AbortController();

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
-import { type BuildFailure, build, type Plugin } from 'esbuild';
+import { type BuildFailure, build, type Plugin, stop } from 'esbuild';
 import { runForeign } from './run-foreign.ts';
 import { packageFolder } from './shipped.ts';
 
@@ -79,6 +79,9 @@ export async function loadModules(
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
+
+/** Ends the process of esbuild, which would stay as long as this one; a later build starts another. */
+export const endBuilds = (): Promise<void> => stop();
 
 const placeOf = (file: string, line: number) =>
   `${path.posix.join('supabase/functions', file.split(path.sep).join('/').split('supabase/functions/').at(-1) ?? '')}:${line}`;
