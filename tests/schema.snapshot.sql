@@ -175,6 +175,11 @@ table millrace.back_pressures
   constraint back_pressures_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX back_pressures_by_later ON millrace.back_pressures USING btree (later_id, stage_id)
   CREATE UNIQUE INDEX back_pressures_pkey ON millrace.back_pressures USING btree (stage_id, later_id)
+view millrace.backlogs
+  column later_id integer
+  column stage_id integer
+  column with_due boolean
+  as ( SELECT b.later_id, b.later_id AS stage_id, true AS with_due FROM millrace.back_pressures b UNION SELECT b.later_id, w.w AS stage_id, true AS with_due FROM millrace.back_pressures b CROSS JOIN LATERAL unnest(b.on_the_way) w(w) ) UNION ALL SELECT b.later_id, b.stage_id, false AS with_due FROM millrace.back_pressures b;
 table millrace.buckets with (fillfactor=50)
   column key text not null
   column limit_id integer not null

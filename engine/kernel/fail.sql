@@ -83,7 +83,12 @@ elsif v_failed.dead <> '{}' then
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
 end if;
 perform millrace.project(p_stage_id, v_failed.changes);
-perform millrace.project_cancelled(v_cancelled);
+perform millrace.project(s.id, s.changes)
+from (
+  select c.stage_id as id, array_agg(c.change) as changes
+  from unnest(v_cancelled) c
+  group by c.stage_id
+  order by c.stage_id) s;
 if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
   -- Unless a user's trigger has started the stage over.
   v_ready := v_ready || millrace.skip_stage(

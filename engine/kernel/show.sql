@@ -105,14 +105,3 @@ from (
     and (r.status = 'running' or millrace.is_latest_run(r.id))
   group by 1, 3) g;
 $$;
-
--- Projects cancelled attempts onto their entities.
-create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
-as $$
-perform millrace.project(s.id, s.changes)
-from (
-  select c.stage_id as id, array_agg(c.change) as changes
-  from unnest(p_cancelled) c
-  group by c.stage_id
-  order by c.stage_id) s;
-$$;

@@ -27,14 +27,20 @@ with pressures as materialized (
     and (v_groups is not null) = (
       select bool_and((g.kind = 'gate'
         and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-      from millrace.backlog_before(b.later_id) c
+      from millrace.backlogs c
       join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
-      join millrace.stages g on g.id = p_stage_id)
+      join millrace.stages g on g.id = p_stage_id
+      where c.later_id = b.later_id)
 ), found as materialized (
   select h.later_id, case when v_groups is null then '' else n.key end as key,
     count(*) as many
   from pressures h
-  cross join millrace.backlog_before(h.later_id) c
+  -- by key
+  cross join lateral (
+    select o.stage_id, o.with_due
+    from millrace.backlogs o
+    where o.later_id = h.later_id
+    offset 0) c
   cross join lateral (
     select f.key
     from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
@@ -79,20 +85,14 @@ union all
  limit p_most);
 $$;
 
--- Lists the stages that count for one that holds others back; with_due: also with what is due, not
--- only in flight.
-create function millrace.backlog_before(p_later_id int)
-returns table (stage_id int, with_due boolean)
-stable
-as $$
-select p_later_id, true
+-- Lists the stages that count for one that holds others back.
+-- with_due: also with what is due, not only in flight.
+create view millrace.backlogs as
+select b.later_id, b.later_id as stage_id, true as with_due
+from millrace.back_pressures b
 union
-select w, true
-from millrace.back_pressures o
-cross join unnest(o.on_the_way) w
-where o.later_id = p_later_id
+select b.later_id, w, true
+from millrace.back_pressures b
+cross join unnest(b.on_the_way) w
 union all
-select o.stage_id, false
-from millrace.back_pressures o
-where o.later_id = p_later_id
-$$;
+select b.later_id, b.stage_id, false from millrace.back_pressures b;
