@@ -327,6 +327,23 @@ export interface Series {
   stages?: Record<string, StageFigures>;
 }
 
+/** The results of a stage, among the newest runs, by what made them: a change of the stage touches them. */
+export interface Touched {
+  /** How many runs these are. */
+  looked: number;
+  /** Whether there are no others. */
+  whole: boolean;
+  /** cost_usd: what the results, and the stages behind them, have cost. run_ids: of 1,000 rows at most. */
+  made: {
+    model: string | null;
+    prompt: string | null;
+    release: string | null;
+    rows: number;
+    run_ids: number[];
+    cost_usd: number;
+  }[];
+}
+
 /** The cost of the newest runs of a filter. */
 export interface Costs {
   /** How many runs these are. */

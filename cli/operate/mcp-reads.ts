@@ -1,6 +1,6 @@
 // The tools by which an assistant reads: what is wrong, runs, attempts, figures, alerts, the journal and settings.
 import { z } from 'zod';
-import type { Overview, Series, StageHealth } from '../../operators/answers.ts';
+import type { Overview, Series, StageHealth, Touched } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
@@ -143,6 +143,17 @@ function projectTools(api: Api): Tool[] {
         const read = async (stretch: object) =>
           withoutZeros(await api.read<Series>('series', { ...query, ...stretch }));
         return { now: await read(now), before: await read(before) };
+      },
+    },
+    {
+      name: 'touched',
+      description:
+        'What a change of a stage or its prompt touches: the rows of the newest runs whose result each model, prompt and release ' +
+        'made, with what it and the stages behind it have cost, which to make them again costs about. whole: there are no other runs.',
+      shape: { pipeline: name, stage: name },
+      run: async (given) => {
+        const { made, ...rest } = await api.read<Touched>('touched', given);
+        return { ...rest, made: made.map((of) => ({ ...of, run_ids: of.run_ids.slice(0, 20) })) };
       },
     },
     reads(api, 'journal', 'journal', 'Who did what, when and why, the newest first.', {

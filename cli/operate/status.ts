@@ -1,6 +1,6 @@
 // millrace status: which pipelines run, which stage is behind, since when and why.
 
-import type { Series } from '../../operators/answers.ts';
+import type { Series, Touched } from '../../operators/answers.ts';
 import { wellOf } from '../../operators/needs.ts';
 import { count, dollars, span } from '../../operators/numbers.ts';
 import { type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
@@ -16,10 +16,11 @@ export const status = definePlaced({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
   --range 24h  in place of the last hour: 24h, 7d or 30d
+  --stage S    what made the results of a stage, and what they cost to make again with the stages behind it
   Exit code 1 where not all is well: the engine's sweep does not run, nobody works at a stage, an alert is above
   its bound that nobody has silenced, or doctor finds something.`,
   words: 1,
-  takes: ['pipeline', 'range'],
+  takes: ['pipeline', 'range', 'stage'],
   place: (context) => (pipelineOf(context) ? `pipeline/${pipelineOf(context)}` : 'overview'),
   run: tellStatus,
 });
@@ -27,9 +28,12 @@ export const status = definePlaced({
 async function tellStatus(context: Context): Promise<0 | 1> {
   const pipeline = pipelineOf(context);
   const range = rangeIn(textOf(context, 'range'), pipeline);
-  const [summary, series] = await Promise.all([
+  const stage = textOf(context, 'stage');
+  if (stage && !pipeline) throw new CommandError('--stage is a stage of one pipeline: name it.', 2);
+  const [summary, series, touched] = await Promise.all([
     readSummary(context),
     pipeline ? context.api.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
+    stage ? context.api.read<Touched>('touched', { pipeline, stage }) : undefined,
   ]);
   const { overview } = summary;
   if (pipeline && !overview.pipelines.some((of) => of.pipeline === pipeline))
@@ -38,11 +42,18 @@ async function tellStatus(context: Context): Promise<0 | 1> {
   const { ok } = wellOf(shown.overview);
   say(
     context,
-    { ok, ...shown.overview, alerts: shown.alerts, ...(series && { range: range.name, figures: series }) },
+    {
+      ok,
+      ...shown.overview,
+      alerts: shown.alerts,
+      ...(series && { range: range.name, figures: series }),
+      ...(touched && { touched }),
+    },
     () => [
       ...headLines(shown),
       ...stageLines(shown.overview, terminalWidth(), { all: Boolean(pipeline) }),
       ...figureLines(series, range),
+      ...(touched ? touchedLines(touched) : []),
     ],
   );
   return ok ? 0 : 1;
@@ -92,4 +103,24 @@ function figureLines(series: Series | undefined, range: Range): string[] {
     { head: 'errors', least: 8, goes: 6 },
   ];
   return ['', ...table(heads, rows, terminalWidth())];
+}
+
+/** Lists what a change of the stage touches, as a table. */
+function touchedLines({ looked, whole, made }: Touched): string[] {
+  const rows = made.map(({ model, prompt, release, rows, cost_usd }) => [
+    `  ${words(model ?? '')}`,
+    words(prompt ?? ''),
+    words(release ?? ''),
+    count(rows),
+    dollars(cost_usd),
+  ]);
+  const heads: Column[] = [
+    { head: 'result made by', least: 12 },
+    { head: 'prompt', least: 12 },
+    { head: 'release', goes: 1 },
+    { head: 'rows', right: true },
+    { head: 'again', right: true },
+  ];
+  const from = `${count(looked)}${whole ? '' : '+'} ${looked === 1 ? 'run' : 'runs'}`;
+  return ['', `A change of the stage touches, of ${from}:`, ...table(heads, rows, terminalWidth())];
 }

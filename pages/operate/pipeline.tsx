@@ -21,6 +21,7 @@ import { Marks } from './overview.tsx';
 import { RangePicker, sayEmpty, useFigures, usePaces } from './range.tsx';
 import { ListedRuns } from './runs.tsx';
 import { StageActions } from './stage-actions.tsx';
+import { Touched } from './touched.tsx';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
@@ -46,6 +47,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
             </p>
             <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} chosen={stage} />
             <StageActions pipeline={answer} stage={chosen} />
+            {chosen && <Touched key={stage} pipeline={pipeline} stage={stage} />}
             <RangePicker />
             <Fresh of={now}>
               {(series) => <Charts points={series.points} before={before?.points} range={range} marks={marks} />}

@@ -12,7 +12,7 @@ interface Callable {
 
 /** The functions that operators call; who is none is refused by each. */
 const ofOperators =
-  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series|costs)\(jsonb\)$/;
+  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series|costs|touched)\(jsonb\)$/;
 
 let database: TestDatabase;
 let functions: Callable[];
@@ -127,6 +127,7 @@ describe('the public functions', () => {
       'millrace_sweep',
       'millrace_take_messages',
       'millrace_tell_form',
+      'millrace_touched',
       'millrace_turns',
       'millrace_wake',
       'millrace_wake_answer',

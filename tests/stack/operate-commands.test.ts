@@ -69,7 +69,7 @@ const runAt = (status: string, stage = 'invoice') =>
 
 const reads = [
   ['status'],
-  ['status', 'orders'],
+  ['status', 'orders', '--stage', 'price'],
   ['runs'],
   ['runs', 'orders', '--status', 'failed'],
   ['show', '1'],
@@ -127,12 +127,13 @@ test('programs get what the API answers, in one line that no text breaks out of'
   expect(JSON.parse(stdout).runs[0]).toMatchObject({ pipeline: 'orders', label: steering });
   // To people no text is drawn over others.
   expect((await inProcess(['runs', 'orders', '--limit', '1'])).stdout).toContain(`e${'\u0301'.repeat(4)}…`);
-  const standing = await json('status', 'orders');
+  const standing = await json('status', 'orders', '--stage', 'price');
   expect(standing).toMatchObject({
     ok: false,
     pipelines: [{ pipeline: 'orders' }],
     range: '1h',
     figures: { pipeline: 'orders' },
+    touched: { whole: true, made: [{ rows: expect.any(Number), run_ids: expect.any(Array) }] },
   });
   const deep = await orders.value<number>(
     `select id::int from millrace.attempts where output::text like '[[[[[%' limit 1`,
@@ -402,6 +403,8 @@ test('a script says yes and why, and two at once do no run twice', async () => {
 const wrong: [args: string[], code: number, message: string][] = [
   [['status', 'nothing'], 3, 'There is no pipeline nothing.'],
   [['status', 'orders', '--range', '2h'], 2, '--range is 2h, but must be 1h, 24h, 7d, 30d.'],
+  [['status', '--stage', 'price'], 2, '--stage is a stage of one pipeline: name it.'],
+  [['status', 'orders', '--stage', 'nothing'], 3, 'There is no stage nothing in a pipeline orders'],
   [['status', '--range', '24h'], 2, '--range is for the figures of one pipeline: name it.'],
   [['retry', '999999'], 3, 'There is no run 999999.\nLook it up by its row: npx millrace runs --entity KEY.'],
   [['runs', '--stage', 'read'], 3, 'Pipeline is missing'],

@@ -255,6 +255,10 @@ test('a release is listed with its function and marked on the charts, and costs 
   expect(await names()).toEqual([...(await names())].sort().reverse());
   await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
   await page.getByText(/^Released.*price 12/).waitFor();
+  await page.getByText('What a change of price touches').click();
+  const made = page.getByRole('region', { name: 'What a change touches' });
+  await made.getByRole('row', { name: /\$\d/ }).first().waitFor();
+  await page.getByText(/^Of the newest \d+ runs, where/).waitFor();
   await page.goto(`${operate.pageUrl}#/`);
   await page.getByRole('img', { name: /of orders: .*new: .*price 12/ }).waitFor();
   await page.goto(`${operate.pageUrl}#/settings`);

@@ -89,8 +89,8 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  const names = ['overview', 'doctor', 'alerts', 'series', 'journal', 'settings', 'search', 'runs', 'run', 'attempt'];
-  expect(tools).toEqual([...names, 'dead_letters'].map((name) => [name, true]));
+  const names = ['overview', 'doctor', 'alerts', 'series', 'touched', 'journal', 'settings', 'search', 'runs', 'run'];
+  expect(tools).toEqual([...names, 'attempt', 'dead_letters'].map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
     ['runs', { entity: '9' }],

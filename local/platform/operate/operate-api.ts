@@ -15,7 +15,7 @@ const noSession = {
   hint: 'Open the link that its terminal printed, or get a new one with npx millrace open.',
 };
 const functions =
-  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|costs|act)$/;
+  /^millrace_(overview|pipeline|series|runs|run|attempt|dead_letters|alerts|journal|search|limits|status|settings|costs|touched|act)$/;
 
 export interface OperateApiOptions {
   /** The address of the server that asks the API, such as http://127.0.0.1:54321. */

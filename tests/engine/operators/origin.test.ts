@@ -1,7 +1,6 @@
 // The origin of results: the attempts, models, prompts, releases and people that made them.
-import fs from 'node:fs';
 import { expect } from 'vitest';
-import type { Run } from '../../../operators/answers.ts';
+import type { Run, Touched } from '../../../operators/answers.ts';
 import { sayOrigin, stageOf, upstreamOf } from '../../../operators/origin.ts';
 import { collectChildren } from '../../support/engine/children.ts';
 import { defineSplit, insertParts, spawnParts, verb } from '../../support/engine/operations.ts';
@@ -130,22 +129,41 @@ test('what made a map are its children', async ({ engine }) => {
   expect(await origins(await viewer(engine), id)).toMatchObject({ split: { service: 'children' }, join: null });
 });
 
-test('the query of the docs counts the rows that each prompt has made, and what these have cost', async ({
+test('what a change touches is counted by model, prompt and release, with what the stages from there on have cost', async ({
   engine,
 }) => {
-  const page = fs.readFileSync('docs/model-stages.md', 'utf8');
-  const query = /^select m ->> 'model'[^;]*;/m.exec(page)?.[0].replace('opinions', 'flow').replace('judge', 'score');
-  await engine.pipeline(chain(['score', 'mail', 'send']));
-  const [id] = await engine.queued('score', 5);
-  await work(engine, 'score', (item, place) => ({ ...completed(item), ...prompted(place < 2 ? 'aa' : 'bb') }));
-  await runStage(engine, 'mail');
-  // A row that has gone through a later run is counted once, by the attempt that made its result.
-  await runStage(engine, 'send');
+  await engine.pipeline(chain(['read', 'score', 'mail', 'send']));
+  const [id] = await engine.queued('read', 6);
+  const paid = (usd: number) => (item: Claimed) => ({ ...completed(item), usage: { cost_usd: usd } });
+  await work(engine, 'read', paid(5));
+  const scored = await work(engine, 'score', (item, place) => ({
+    ...completed(item),
+    ...prompted(place < 2 ? 'aa' : 'bb'),
+  }));
+  await work(engine, 'mail', paid(0.01));
+  await work(engine, 'send', (item, place) => ({
+    ...(place === 5 ? failed(item, { code: 'gone', permanent: true }) : completed(item)),
+    usage: { cost_usd: 0.001 },
+  }));
+  // A row that has gone through a later run counts once, by the attempt that made its result.
   await engine.sql.query(`update public.items set mail_status = 'queued' where id = $1`, [id]);
-  const { rows } = await engine.sql.query(query as string);
-  const told = rows.map(({ prompt, rows: count, cost_usd }) => [prompt, Number(count), Number(cost_usd)]);
-  expect(told.sort()).toEqual([
-    ['score-1@aa', 2, 0.4],
-    ['score-1@bb', 3, 0.6],
+  const operator = await viewer(engine);
+  const touched = async (stage: string) => operator.ask<Touched>('touched', { pipeline: 'flow', stage });
+  const tell = ({ made }: Touched) => made.map((of) => [of.prompt, of.rows, Math.round(of.cost_usd * 1000)]);
+  expect(tell(await touched('score'))).toEqual([
+    ['score-1@bb', 4, 844],
+    ['score-1@aa', 2, 411],
   ]);
+  await work(engine, 'mail', paid(0.02));
+  await work(engine, 'send', paid(0.002));
+  const { looked, whole, made } = await touched('score');
+  expect({ looked, whole }).toEqual({ looked: 7, whole: true });
+  expect(tell({ looked, whole, made })).toEqual([
+    ['score-1@bb', 4, 844],
+    ['score-1@aa', 2, 211 + 222],
+  ]);
+  const runs = await engine.rows('select id::int from millrace.runs where id = any ($1)', [made[0]?.run_ids]);
+  expect(runs.map((run) => run.id).sort()).toEqual(scored.slice(2).map(({ run }) => run));
+  expect(tell(await touched('send')).map(([, rows, usd]) => [rows, usd])).toEqual([[5, 4 + 2]]);
+  await expect(operator.ask('touched', { pipeline: 'flow' })).rejects.toThrow('there is no stage null');
 });

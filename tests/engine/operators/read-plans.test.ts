@@ -1,5 +1,4 @@
 // No read that a person or a page makes walks the history.
-import fs from 'node:fs';
 import { expect } from 'vitest';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { sequentialScans } from '../../support/engine/plan-scans.ts';
@@ -85,12 +84,7 @@ const reads = {
   'a count of runs by a text': `select public.millrace_runs('{"text": "item", "count": true}')`,
   'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
   'runs under way': `select public.millrace_runs('{"status": "running"}')`,
-  // The query of docs/model-stages.md.
-  'rows by the prompt that made them': String(
-    /^select m ->> 'model'[^;]*;/m.exec(fs.readFileSync('docs/model-stages.md', 'utf8')),
-  )
-    .replace('opinions', 'flow')
-    .replace('judge', 'first'),
+  'what a change touches': `select public.millrace_touched('{"pipeline": "flow", "stage": "first"}')`,
   'a preview of failed runs': `select public.millrace_act(
     '{"verb": "preview", "do": {"verb": "retry"}, "filter": {"pipeline": "flow", "error_code": "code_1"}}')`,
   'a slice of failed runs': `with b as (update millrace.bulks set state = 'running' returning id)
@@ -145,7 +139,7 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
     'a count of runs',
     'a count of runs by a text',
     'what a run has been through',
-    'rows by the prompt that made them',
+    'what a change touches',
     'sweep',
   ] as const;
   const cost = async () => {

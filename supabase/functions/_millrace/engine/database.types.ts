@@ -57,6 +57,7 @@ export type EngineFunctions = {
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_take_messages: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_tell_form: { Args: { p_form: Json; p_pipeline: string; p_stage: string }; Returns: Json };
+  millrace_touched: { Args: { p_query: Json }; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
   millrace_wake: { Args: { p_stages: Json }; Returns: Json };
   millrace_wake_answer: { Args: { p_request: number }; Returns: Json };
