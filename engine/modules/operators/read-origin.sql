@@ -34,28 +34,27 @@ set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "stage": "name"}'
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  v_stage_id int := (millrace.stage_named(v_pipeline.name, p_query ->> 'stage')).id;
-  v_found record := millrace.find_runs(array[v_pipeline.id], '{"limit": 2500}');
+  v_of millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  v_id int := (millrace.stage_named(v_of.name, p_query ->> 'stage')).id;
+  v_runs record := millrace.find_runs(array[v_of.id], '{"limit": 2500}');
 
 return jsonb_build_object(
-  'looked', cardinality(v_found.run_ids), 'whole', v_found.next is null, 'made', array(
+  'looked', cardinality(v_runs.run_ids), 'whole', v_runs.next is null, 'made', array(
   select to_jsonb(k)
   from (
     select m -> 'model' as model, m -> 'prompt' as prompt, m -> 'release' as release,
       count(*) as rows, (array_agg(r.id))[:1000] as run_ids,
       sum(coalesce((m ->> 'cost_usd')::numeric, 0) + c.usd) as cost_usd
-    from unnest(v_found.run_ids) r(id)
-    cross join lateral millrace.newest_attempt(r.id, v_stage_id) a
+    from unnest(v_runs.run_ids) r(id)
+    cross join lateral millrace.newest_attempt(r.id, v_id) a
     cross join lateral millrace.made_by(a) m
     cross join lateral (
       select coalesce(sum(jsonb_path_query_first(o.usage, '$.cost_usd ? (@ > 0)')::numeric), 0)
       from millrace.version_stages vs
       join millrace.attempts o on o.run_id = r.id and o.stage_id = any (vs.dependents)
-      where vs.version_id = v_pipeline.current_version_id and vs.stage_id = v_stage_id
+      where vs.version_id = v_of.current_version_id and vs.stage_id = v_id
         and not o.superseded) c(usd)
     where a.state = 'completed' and millrace.is_latest_run(r.id)
     group by 1, 2, 3
-    order by 4 desc
-    limit 100) k));
+    order by 4 desc) k));
 $$;
