@@ -20,9 +20,9 @@ test('many commits cover every file', () => {
   expect(covered.size).toBe(files.length);
 });
 
-test('three commits in a row run every scenario once, and whoever names no commit runs all', () => {
+test('five commits in a row run every scenario once, and whoever names no commit runs all', () => {
   const all = scenarios.flat();
-  const run = [1200, 1201, 1202].flatMap((commits) =>
+  const run = [1200, 1201, 1202, 1203, 1204].flatMap((commits) =>
     all.filter((file) => !scenariosOfOthers(String(commits)).includes(file)),
   );
   expect(run.sort()).toEqual(all.sort());

@@ -30,7 +30,6 @@ test('a question becomes a checked answer, with what it cost', async ({ engine }
     { stage: 'judge', state: 'completed', usage: { prompt, input_tokens: 1_000, cost_usd: expect.any(Number) } },
   ]);
   expect(await page.run(engine, 'select s.name')).toEqual([{ name: 'judge', cached: '0', answers: '1' }]);
-  expect(await page.run(engine, "select m ->> 'model'")).toMatchObject([{ prompt, rows: '1' }]);
 });
 
 test('in the background the attempt waits for the answer', async ({ engine }) => {

@@ -8,7 +8,7 @@ import { type Engine, projectTest as test } from '../support/engine.ts';
 const ofOperators = Object.fromEntries(
   [
     ...['act', 'alerts', 'attempt', 'costs', 'dead_letters', 'journal', 'overview'],
-    ...['pipeline', 'run', 'runs', 'search', 'limits', 'status', 'settings', 'series'],
+    ...['pipeline', 'run', 'runs', 'search', 'limits', 'status', 'settings', 'series', 'touched'],
   ].map((name) => [
     `authenticated public.millrace_${name}(jsonb)`,
     'for operators: asks at each call whether one calls',
