@@ -10,36 +10,39 @@ function share(folders: Record<string, string>): string[] {
 
 export const scenarios: string[][] = [
   share({
-    cli: 'add demo-links release',
-    examples: 'articles-entry documents links-boards settings-errors',
-    faults: 'callbacks worn-isolates',
-    stack: 'functions-limits operate-entry review-page',
+    cli: 'pipelines-sync release trial-branch whole-way',
+    examples: 'articles-moves documents-extraction sample-sites',
+    faults: 'callbacks links-killed',
+    runtime: 'agent-recovery',
+    stack: 'operate-entry stack-command',
   }),
   share({
-    cli: 'demo package-check trial',
-    examples: 'articles-moves manuals sample-sites',
-    faults: 'patterns-within',
-    runtime: 'agent-recovery batch-faults own-workers',
-    stack: 'operate-actions',
-  }),
-  share({
-    cli: 'demo-articles package',
-    examples: 'links-flow sources-poll',
-    faults: 'articles-killed documents lost-leases patterns-fan-out refused-writes',
-    stack: 'operate-lists',
-  }),
-  share({
-    cli: 'demo-books functions-deploy live-upgrade pipelines-sync',
-    examples: 'articles-orders books',
-    faults: 'killed-functions links-killed lost-messages',
-    stack: 'scraper-browser stack',
-  }),
-  share({
-    cli: 'whole-way',
+    cli: 'demo-articles demo-books demo-links functions-deploy package',
     docs: 'testing',
-    examples: 'documents-extraction link-sources links-operated scrape-errors',
-    runtime: 'batch-prices batch-thrift',
-    stack: 'operate-servers stack-command',
+    examples: 'settings-errors',
+    faults: 'patterns-within',
+    stack: 'operate-commands review-page stack',
+  }),
+  share({
+    cli: 'demo',
+    examples: 'articles-entry documents links-boards links-operated',
+    faults: 'articles-killed killed-functions worn-isolates',
+    runtime: 'batch-faults batch-thrift',
+    stack: 'functions-limits pg-cron',
+  }),
+  share({
+    cli: 'live-upgrade trial',
+    examples: 'articles-orders link-sources links-flow manuals',
+    faults: 'lost-messages patterns-fan-out refused-writes',
+    runtime: 'own-workers',
+    stack: 'pg-net scraper-browser',
+  }),
+  share({
+    cli: 'add package-check',
+    examples: 'books scrape-errors sources-poll',
+    faults: 'documents lost-leases',
+    runtime: 'batch-prices',
+    stack: 'operate-actions operate-lists operate-page operate-servers',
   }),
 ];
 
