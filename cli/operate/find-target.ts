@@ -16,7 +16,7 @@ export interface Target {
   operator: string;
 }
 
-/** Who sits here, for the journal. */
+/** Returns the name of this machine's user, for the journal. */
 export function nameOfUser(): string {
   try {
     return os.userInfo().username;

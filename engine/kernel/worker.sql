@@ -1,6 +1,6 @@
 -- The calls of a worker
 --
--- It signs on with its first claim, completes again and again (each call also claims the next
+-- A worker signs on with its first claim, completes again and again (each call also claims the next
 -- batch), renews on a timer, and leaves. A call repeated under its number gets the same batch
 -- again.
 --

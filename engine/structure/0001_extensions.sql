@@ -10,7 +10,7 @@ begin
   end if;
   if to_regnamespace('vault') is null
      and exists (select from pg_available_extensions where name = 'supabase_vault') then
-    -- It makes its schema itself, and raises where that is named.
+    -- The extension makes its schema itself, and raises where the schema is named.
     create extension supabase_vault cascade;
   end if;
 end

@@ -20,7 +20,7 @@ export function childProcesses(pid: number): number[] {
       const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
       if (Number(parent) === pid) children.push(Number(entry));
     } catch {
-      // It ended while we looked.
+      // The process ended meanwhile.
     }
   }
   return children;

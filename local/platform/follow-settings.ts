@@ -16,7 +16,7 @@ interface FollowOptions {
 
 /**
  * Gives the functions of a stack the settings of `file` each time they change, and says which did; looks every `everyMs` milliseconds.
- * It keeps no program alive. Returns what ends it.
+ * The watch keeps no program alive. Returns a function that ends it.
  */
 export function followSettings(
   file: string,

@@ -114,7 +114,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended by itself meanwhile.
+        // The process has ended by itself meanwhile.
       }
     }
     await gone;

@@ -1,4 +1,4 @@
-// Who is signed in at which project, and calls to it in their name. Key and token stay in the window until it is closed.
+// The signed-in user and their project, with calls in their name. Key and token stay in the window until it is closed.
 import { signal } from '@preact/signals';
 import { Refusal } from './refusal.ts';
 import { readStored, writeStored } from './stored.ts';

@@ -15,6 +15,6 @@ export function writeStored(storage: () => Storage, name: string, value: object 
     if (value === null) storage().removeItem(name);
     else storage().setItem(name, JSON.stringify(value));
   } catch {
-    // It is asked for again.
+    // The page asks for the value again.
   }
 }

@@ -12,7 +12,7 @@ export const isLocal = document.documentElement.hasAttribute('data-api');
 export const operator = signal<string | null>(null);
 /** The address of the project that the local API leads to. */
 export const apiProject = signal('');
-/** Who acts: at the local API as it says, else by the overview. */
+/** The person who acts, as the local API says, else the overview. */
 export const you = signal<{ subject: string | null; role: string; payloads: boolean } | null>(null);
 
 /** Exchanges what the address brings for a cookie, or finds the one there is. */

@@ -84,7 +84,7 @@ function StageTitle({ stage }: { stage: StageHealth }) {
   );
 }
 
-/** Who holds the stage back, until when and why. */
+/** Pauses, throttles and bypasses of the stage: by whom, until when and why. */
 function ReasonsToWait({ of: { paused, throttle, bypass } }: { of: StageHealth }) {
   const all = { paused, throttled: throttle, bypassed: bypass };
   return (

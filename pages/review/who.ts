@@ -1,4 +1,4 @@
-// Who is signed in, as their token says; row-level security decides what that allows.
+// The signed-in user, as their token says; row-level security decides what they may do.
 import { claimsOf, type Session, session } from '../base/session.ts';
 
 interface Claims {

@@ -58,7 +58,7 @@ const plan = /^set millrace\.plan = (\w+)\n/m;
 /** A verb by SQL, `set millrace.verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
 const verb = /\nset millrace\.verb = (\w+)(?:, (\w+))?$/;
 
-/** Who may call a function beside its owner, `set millrace.callers = people`. */
+/** The callers of a function beside its owner, `set millrace.callers = people`. */
 const callers = /\nset millrace\.callers = (\w+)/;
 const roles: Record<string, string> = {
   services: 'service_role',

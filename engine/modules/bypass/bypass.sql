@@ -1,6 +1,6 @@
 -- Bypass: a stage is left out for a while, with memory
 --
--- What is queued at the stage is skipped, by the call and then by the sweep, and the runs go on.
+-- Rows queued at the stage are skipped, by the call and then by the sweep, and the runs go on.
 -- millrace.bypassed remembers each row until take_up() starts it there.
 
 -- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how

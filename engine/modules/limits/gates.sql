@@ -1,7 +1,7 @@
 -- Gates: stages without a function, which the database passes
 --
--- What a person brings to a gate with limits is left to the sweep: its locks last until the commit,
--- nobody knows when a person commits, and an old snapshot counts wrong.
+-- Rows that a person brings to a gate with limits are left to the sweep. The gate's locks last
+-- until the commit, nobody knows when a person commits, and an old snapshot counts wrong.
 
 -- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody
 -- holds. A start that no tenant has paid for passes its charge on.

@@ -1,6 +1,7 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
--- What exceeds a quota is put back after the claim, so that what never begins is charged to nobody.
+-- Rows beyond a quota are put back after the claim, so that no tenant pays for a row that never
+-- begins.
 
 -- Keeps the quota of a definition, makes due what the former one held back, and marks the stages
 -- that look at quotas.

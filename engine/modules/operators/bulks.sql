@@ -1,7 +1,7 @@
 -- Bulks: a verb over all runs that match a filter
 --
--- What is begun is worked off in slices, in the order of a list, by `continue` and by the sweep.
--- Each writes in its transaction how far it has come, so that it comes to no run twice.
+-- `continue` and the sweep work a bulk off in slices, in the order of a list. Each slice writes in
+-- its transaction how far the bulk has come, so that no run is met twice.
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
@@ -41,7 +41,7 @@ from millrace.run_verbs r
 where r.verb = v_verb;
 perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
 perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
--- It takes up runs that are over, too.
+-- A reset takes up runs that are over, too.
 perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
 v_pipeline := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
 if p_do ? 'stage' then

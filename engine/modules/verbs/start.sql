@@ -11,7 +11,7 @@ as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
-  -- It may be over already: all its stages are skipped.
+  -- The run may be over already, where all its stages are skipped.
   v_run bigint := (
     -- by key
     select max(r.id + 0)

@@ -26,7 +26,7 @@ import { printEnded, printHistory, printPublications, printSources } from './rep
 import { askVerdicts, carryOut, outcomes, readWaiting, statedVerdicts } from './review-articles.ts';
 import { watchArticles } from './watch-articles.ts';
 
-/** Who acts in the demo, as the history has it. */
+/** The actor of the demo, as the history names them. */
 const actor = 'user:demo';
 /** Of each source that the user names so many articles are taken. */
 const fewArticles = 20;

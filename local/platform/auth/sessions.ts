@@ -60,7 +60,7 @@ export async function renewSession(first: Ask, token: string): Promise<Opened> {
   if (found.is_banned) throw refusedRefresh('user_banned', 'User Banned');
   if (found.is_over) throw refusedRefresh('session_expired', 'Session Expired');
   const { user, session, child } = found as Found & { session: string; child: string | null };
-  // Who lost the answer asks once more.
+  // A client that lost the answer asks once more.
   if (found.revoked && child) return { user, session, refreshToken: child };
   if (found.revoked && !found.is_fresh) {
     await first(

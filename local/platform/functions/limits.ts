@@ -38,9 +38,9 @@ export interface Usage {
 
 /** The platform's measures against a process, by its usage. */
 export interface LimitVerdict {
-  /** It gets no new request. */
+  /** The process gets no new request. */
   retire: boolean;
-  /** It ends as soon as it has no request and no background work. */
+  /** The process ends as soon as it has no request and no background work. */
   dropWhenIdle: boolean;
   /** The limits that the process is told of, once each. */
   announce: Limit[];

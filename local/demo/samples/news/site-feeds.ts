@@ -44,7 +44,7 @@ export function siteFeeds(articles: NewsArticle[]): Record<string, SiteFeed> {
     '/feed.xml': { type: 'application/rss+xml', write: (origin) => rssFeed(all, origin) },
     '/atom.xml': { type: 'application/atom+xml', write: (origin) => atomFeed(atom, origin) },
     '/rdf.xml': { type: 'application/rdf+xml', write: (origin) => rdfFeed(rdf, origin) },
-    // It names itself too, as some do.
+    // The index names itself, too, as some do.
     '/sitemap.xml': {
       type: 'application/xml',
       write: (origin) => sitemapIndex(['/sitemaps/gardens.xml', '/sitemaps/repair.xml.gz', '/sitemap.xml'], origin),

@@ -26,8 +26,8 @@ export interface HandlerContext {
   idempotencyKey: string;
   /**
    * The key of a request that each retry should make anew, such as a model's answer or a page that could not be read.
-   * It is the same after a crash and another for a retry, as `submission` is. Both keys differ from those of all other
-   * projects.
+   * The key is the same after a crash and another for a retry, as `submission` is. Both keys differ from those of all
+   * other projects.
    */
   submissionKey: string;
   retryCount: number;
