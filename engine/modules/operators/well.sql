@@ -40,8 +40,7 @@ with stuck as materialized (
     where not p_anew and l.what <> 'no stage is misconfigured'
     union all
     -- Soon told and soon mended: the minute until the sweep looks again would be a wrong answer.
-    select m.what, m.detail
-    from millrace.misconfigured_findings m
+    select m.what, m.detail from millrace.misconfigured_findings m
     where not p_anew and not m.ok) f
   where f.what not in (
       'the sweep has run in the last minute', 'ready work is taken within 30 seconds')

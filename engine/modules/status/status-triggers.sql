@@ -22,7 +22,7 @@ begin
     )%6$s
     select array_agg(m.id::text order by m.id) as ids, array_agg(m.was::text order by m.id) as was,
       array_agg(m.now::text order by m.id) as now, array_agg(m.tries order by m.id) as tries,
-      %7$s as told
+      max(m.tries) as most, %7$s as told
     into v_written
     from moved m;$f$, v_key, v_column,
       coalesce('case when n.' || v_tries || ' > o.' || v_tries || ' then n.' || v_tries || ' end',
@@ -62,10 +62,11 @@ begin
     set retry_count = least(i.tries, a.number - 1)
     from unnest(v_written.ids, v_written.tries) i(id, tries)
     join millrace.runs r on r.entity_id = i.id
-    where i.tries > 0 and r.pipeline_id = %5$s and r.status = 'running'
+    where v_written.most is not null
+      and i.tries > 0 and r.pipeline_id = %5$s and r.status = 'running'
       and a.run_id = r.id and a.state = 'queued';
     perform millrace.show_status(%5$s, v_written.ids)
-    where array_remove(v_written.tries, null) <> '{}';
+    where v_written.most is not null;
   end if;
   return null;
 end $f$, v_passes[1],
