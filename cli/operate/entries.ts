@@ -16,7 +16,7 @@ export const operateEntries: Record<string, Entry> = {
     load: async () => (await import('./show-run.ts')).show,
   },
   logs: {
-    summary: 'the log lines that the failed tries of a run have kept',
+    summary: 'the log lines that the newest attempts of a run have kept',
     load: async () => (await import('./logs.ts')).logs,
   },
   dead: { summary: 'what failed for good, by stage and error', load: async () => (await import('./runs.ts')).dead },

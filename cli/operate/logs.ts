@@ -1,4 +1,4 @@
-// millrace logs: the log lines that the failed tries of a run have kept, the oldest first.
+// millrace logs: the log lines that the newest attempts of a run have kept, the oldest first.
 import pc from 'picocolors';
 import type { Attempt, Run } from '../../operators/answers.ts';
 import { many } from '../../operators/numbers.ts';
@@ -13,11 +13,12 @@ import { terminalWidth, words, wrap } from './table.ts';
 const withLog = 10;
 
 const none =
-  'No failed try has kept log lines, or you may not see payloads. Those of other tries are in the function’s log.';
+  'No attempt has kept log lines, or you may not see payloads. Those of other attempts are in the function’s log.';
 
 export const logs = defineOperate({
   usage: `npx millrace logs RUN [--remote[=REF]]
-  The last log lines of each failed try of a run, the oldest first.
+  The last log lines of a run's ${withLog} newest attempts, the oldest first: of those that failed, and of all where the stage
+  says keepLog: 'every'. Names older ones that failed.
   --stage S  of this stage alone`,
   words: 1,
   takes: ['stage'],

@@ -69,6 +69,17 @@ test('the README begins with the commands and has 120 lines at most', async () =
   expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
 
+test('the README states the figures that the benchmark has of the chain', async () => {
+  const figuresOf = (text = '') => text.match(/\d+,\d{3}\b/g);
+  const [readme = '', benchmark = ''] = await Promise.all(
+    ['README.md', 'docs/benchmark.md'].map((file) => readFile(path.join(projectFolder, file), 'utf8')),
+  );
+  const [, stated] = /^## How fast$(.*?)^## /ms.exec(readme) ?? [];
+  const [measured] = /^\| five-stage chain, .*batch 50\b.*$/m.exec(benchmark) ?? [];
+  expect(figuresOf(stated)).toHaveLength(4);
+  expect(figuresOf(stated)).toEqual(figuresOf(measured));
+});
+
 test('the examples of all pages pass the type checker', async () => {
   const pages = await Promise.all([
     ...names.map((name) => readPage(name)),

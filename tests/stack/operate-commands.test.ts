@@ -202,7 +202,7 @@ test('show --watch draws a run or an attempt until it ends, and prints it where 
   });
 });
 
-test('logs prints what the failed tries of a run have kept', async () => {
+test('logs prints what the newest attempts of a run have kept', async () => {
   await orders.rows(
     `update millrace.attempts set usage = coalesce(usage, '{}') || '{"log": "looked for an address\\nfound none"}'
     where run_id = 8 and state = 'failed'`,
@@ -211,7 +211,7 @@ test('logs prints what the failed tries of a run have kept', async () => {
   expect(withoutOwn(stdout), 'in colours or without').toMatch(
     /^attempt \d+ at invoice, try 1, .*\n.*no_address.*\n {2}looked for an address\n {2}found none\n$/,
   );
-  expect((await inProcess(['logs', '8', '--stage', 'label'])).stdout).toContain('No failed try has kept log lines');
+  expect((await inProcess(['logs', '8', '--stage', 'label'])).stdout).toContain('No attempt has kept log lines');
   // The API answers with the log of ten attempts: earlier ones are named, not said to have none.
   await orders.rows(`insert into millrace.attempts (run_id, stage_id, number, state, created_at, superseded)
     select run_id, stage_id, 100 + n, 'cancelled', created_at, true
