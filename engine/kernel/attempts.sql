@@ -1,10 +1,10 @@
--- Attempts: which of them count, the work items of reports, and pulses
+-- Attempts: which of them count, the items that the engine makes, and pulses
 --
--- A transition that ends an attempt or a run writes its pulse in the same transaction.
--- figure_faults proves it.
+-- A transition that ends an attempt or a run writes its pulse in the same transaction. The view
+-- figure_faults checks that the pulses and the rows agree.
 
--- The attempt by which each stage of a run is done: completed or skipped, and not started over
--- since. A skipped one's result is null.
+-- The attempts by which a stage of a run is done: completed or skipped, and not started over since.
+-- A skipped attempt's output is null.
 create view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
   a.finished_at, a.error, a.output, a.deleted_after
@@ -12,7 +12,8 @@ from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded;
 
--- Finds the attempt by which a stage of a run is in its state; none while it is pending.
+-- Returns the newest attempt of a stage of a run that is not superseded, which is the stage's
+-- state. Returns no row while the stage is pending.
 create function millrace.newest_attempt(p_run_id bigint, p_stage_id int)
 returns setof millrace.attempts
 stable rows 1
@@ -24,7 +25,7 @@ order by a.number desc
 limit 1
 $$;
 
--- Tells whether an attempt counts and is the newest of its stage and run.
+-- Tells whether an attempt is not superseded and no later one of its run and stage exists.
 create function millrace.is_newest_attempt(p_attempt millrace.attempts) returns boolean
 as $$
 return not p_attempt.superseded and not exists (
@@ -33,7 +34,7 @@ return not p_attempt.superseded and not exists (
     and n.number > p_attempt.number);
 $$;
 
--- Builds the work item of an outcome that the engine decides, such as a passed deadline.
+-- Builds the item of an outcome that the engine decides, such as a deadline that has passed.
 create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
   p_result jsonb default null, p_error jsonb default null
@@ -45,7 +46,8 @@ return row(1, p_attempt.id, p_attempt.token, null, p_outcome, p_result, null, p_
   p_attempt.state, null, null, null, null)::millrace.work;
 $$;
 
--- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
+-- Inserts pulses of attempts that have no times, one for each stage.
+-- p_stage_ids: the stage of each attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$
 insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
@@ -57,7 +59,8 @@ from (
 join millrace.stages s on s.id = i.id;
 $$;
 
--- Adds up one kind of usage, such as cost_usd; null when none tells it. Strict: free without usage.
+-- Adds up one kind of usage, such as cost_usd. Returns null where no attempt reports the kind.
+-- Being strict, the function costs nothing where no attempt has usage.
 create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
 immutable strict
 as $$

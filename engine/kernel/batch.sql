@@ -1,9 +1,10 @@
 -- The batch that a claim hands to its worker
 
--- Builds the batch of claimed attempts with their rows and needs. The answer is json, not jsonb: it
--- is read once, as text.
--- p_each: bytes.
--- p_built: rows and results of measured_rows(). Null: returns null if an item may exceed p_each.
+-- Builds the batch of claimed attempts with their rows and the results of their needs. The answer
+-- is json, not jsonb, since it is read once, as text.
+-- p_each: how many bytes an item's row, or its results, may have; null for no bound.
+-- p_built: the rows and results that measured_rows() has built. Null: reads them, and returns null
+-- if one of them may exceed p_each.
 create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
@@ -18,7 +19,7 @@ declare
 if p_built is null then
   v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
 end if;
--- Mostly all are of the version of the first.
+-- Most batches are of one version, so the needs of the first item's version are read once.
 select v.id, v.number, vs.needs, array(
   select s.name
   from unnest(vs.needs) with ordinality n(id, ordinal)
@@ -28,7 +29,7 @@ into v_version
 from millrace.version_stages vs
 join millrace.versions v on v.id = vs.version_id
 where vs.version_id = p_items[1].version_id and vs.stage_id = p_stage.id;
--- Whole rows: naming each field in json_build_object costs half as much again.
+-- Aggregates whole rows. Naming each field in json_build_object costs half as much again.
 select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
 into v_batch, v_within
 from (
@@ -37,7 +38,7 @@ from (
       else (select v.number from millrace.versions v
         where v.id = i.version_id) end as version,
     coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
-    -- The stage run that the oldest attempt began.
+    -- The stage run has the id of its first attempt.
     case when i.number = 1 then i.attempt_id else (
       select min(a.id + 0)
       from millrace.attempts a
@@ -53,7 +54,8 @@ from (
             v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
             filter (where (z.most > p_each) is not true), '{}') end
         from millrace.done_attempts n
-        -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
+        -- The most bytes that the text can have, by the same rule as in write_rows() of
+        -- attach-rows.sql.
         cross join lateral (values (pg_column_size(n.output)::bigint
           * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
         where n.run_id = i.run_id and n.stage_id = any (v_version.needs))
@@ -62,22 +64,24 @@ from (
   from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
     as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
       isolated, entity, built_entity, built_needs, failure)
-  -- offset 0, or the planner makes the needs twice.
+  -- Without offset 0 the planner would compute the needs twice.
   offset 0) b;
 return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
 $$;
 
--- Reads the rows of a pipeline as json, in the order of their keys.
--- p_each: bytes, above which a row may be left null; null for no bound. define() writes it, with a
--- branch for each pipeline:
+-- Returns the rows of a pipeline as json, in the order of p_ids.
+-- p_each: in bytes; a row that may be longer is null. Null for no bound.
+-- attach() writes the function, with a branch for each pipeline:
 --   create function millrace.rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 --   returns json[]
 
--- Reads the stored bytes of what rows_of_entities() would build. define() writes it:
+-- Returns how many bytes the rows take in storage, in the order of p_ids; null for a row that is
+-- gone. attach() writes the function:
 --   create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
 
--- Builds the rows and results of as many items, from the first, as have p_bytes together. An item
--- that has more by itself comes with its failure. Stored sizes are read before any row is fetched.
+-- Builds the rows and results of the first items that have p_bytes together. An item that alone
+-- exceeds p_bytes comes with its failure row_too_large. Reads the stored size of a row before it
+-- fetches the row.
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
@@ -104,7 +108,7 @@ for v_i in 1 .. cardinality(p_items) loop
       v_size := c_frame + octet_length(v_row.entity::text)::bigint
         + octet_length(v_row.needs::text);
     exception
-      -- As of a number such as 1e100000: over a gigabyte.
+      -- A number such as 1e100000 has a text of over a gigabyte.
       when program_limit_exceeded or out_of_memory then
         v_size := 1073741824;
     end;
@@ -123,9 +127,11 @@ end loop;
 return v_rows;
 $$;
 
--- Builds the batch of as many items, from the first, as p_bytes allow. Small rows, nearly all, go
--- in one statement: measuring costs up to a tenth. Items whose rows are gone come last, and have no
--- place in the batch.
+-- Builds the batch of the first items that fit into p_bytes. Nearly all batches are small and need
+-- one statement; measuring each row would cost up to a tenth more.
+-- p_items, p_entity_ids: come back in another order where rows are gone, whose items then stand
+-- last.
+-- kept: how many of the items are in the batch.
 create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, inout p_items millrace.claimed[],
   inout p_entity_ids text[], p_bytes bigint, out batch json, out kept int
@@ -151,7 +157,8 @@ if (pg_column_size(batch) <= p_bytes) is not true then
 end if;
 $$;
 
--- Builds the results of a stage's needs; null where they may have more than p_each bytes.
+-- Returns the results that a stage of a run needs, by stage.
+-- p_each: returns null where their text may have more bytes; null for no bound.
 create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
 ) returns json
@@ -168,7 +175,7 @@ return coalesce((
   where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
 $$;
 
--- Adds up the stored bytes of the results that a stage of a run needs.
+-- Returns how many bytes the results that a stage of a run needs take in storage.
 create function millrace.size_of_needs(
   p_run_id bigint, p_version_id int, p_stage_id int
 ) returns bigint

@@ -1,12 +1,12 @@
--- Claiming: due attempts of a stage are started under one lease, a row of claims
+-- Claiming: starting due attempts of a stage under one lease, which is a row of claims
 
--- Returns the time since when a heartbeat is a live worker's.
+-- Returns the time after which a worker's last heartbeat must be for the worker to count as live.
 create function millrace.alive_since() returns timestamptz
 as $$
 return millrace.now() - interval '15 seconds';
 $$;
 
--- Counts the live workers of a stage, in a snapshot of its own.
+-- Returns how many live workers a stage has. Being volatile, the function reads a fresh snapshot.
 create function millrace.live_workers(p_stage_id int) returns int
 as $$
 declare
@@ -19,7 +19,7 @@ return (
     and w.heartbeat_at > v_since);
 $$;
 
--- Tells whether a stage has a due attempt that its limits allow.
+-- Tells whether a stage has a due attempt that its limits let a claim take.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
 as $$
 return (
@@ -31,9 +31,12 @@ return (
   where s.id = p_stage_id);
 $$;
 
--- Locks the due attempt of a stage that is to run alone on its host now. An idle host begins with
--- one that was lost alone before (p_first), and takes others when nothing else is left. A worker
--- that has left runs them in its retired isolate.
+-- Locks and returns the next due attempt of a stage that has to run alone on its host; null for
+-- none.
+-- p_first: only an attempt whose isolate ended while it ran the attempt alone, or one that has been
+-- due for a minute. False: any isolated attempt.
+-- p_retired: the worker has left, so its isolate gets no new request. Only takes an attempt that
+-- was not lost alone.
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
@@ -51,10 +54,12 @@ return (
   for update skip locked);
 $$;
 
--- queued → started for up to p_limit due attempts, under one lease; the token is null when it got
--- nothing. Workers of one host claim one after the other: one at work takes no isolated attempt,
--- and one that runs one takes nothing else. items: null of what is taken group by group; wait_ms:
--- when to ask again.
+-- Claims up to p_limit due attempts under one lease: queued → started. An advisory lock lets
+-- workers of one host claim one after the other. A host with attempts in work gets no isolated
+-- attempt, and a host with an isolated attempt gets no other.
+-- token: null where nothing was claimed.
+-- items: null where the attempts were claimed group by group.
+-- wait_ms: after how many milliseconds to ask again; null where waiting does not help.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -73,7 +78,8 @@ if p_limit < 1 then
 end if;
 perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
 v_now := millrace.now();
--- Skips the search for isolated attempts when the stage has none: its host then counts as busy.
+-- Where the stage has no isolated attempt, the host counts as busy. The search for one is then
+-- skipped.
 select count(*) > 0 or not exists (
     select from millrace.attempts a
     where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')
@@ -110,7 +116,8 @@ elsif v_alone is null and not v_retired then
   select array_agg(c.attempt_id), array_agg(c.entity_id), array_agg(c::millrace.claimed)
   into attempt_ids, entity_ids, items
   from (
-    -- In the order of the type: a constructor would cost a hundredth of a transition.
+    -- The columns stand in the order of the type. A constructor would cost a hundredth of a
+    -- transition.
     select t.id as attempt_id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
       t.submission, t.number, false as isolated
     from taken t
@@ -130,7 +137,7 @@ if v_alone is not null then
   items := millrace.claimed_items(v_token, attempt_ids);
   entity_ids := array[items[1].entity_id];
 end if;
--- A claim by turns has written its lease already.
+-- hook_claim_by_group() has written the row of claims itself.
 if items is null then
   return;
 end if;
@@ -141,8 +148,9 @@ values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
   v_alone is not null, attempt_ids);
 $$;
 
--- Deletes a worker's leases without started attempts; true when there were some. p_ended attempts
--- of p_token have ended in this transaction: if that is all, none is looked at.
+-- Deletes a worker's claims that have no started attempt left. Returns whether there were any.
+-- p_ended: how many attempts of the claim p_token this transaction has ended. If these are all of
+-- them, the claim is deleted without a look at the attempts.
 create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
@@ -156,7 +164,7 @@ where c.worker_id = p_worker_id
 return found;
 $$;
 
--- Lists the attempts that a worker has in work.
+-- Returns the attempts that are started under a claim of the worker.
 create function millrace.attempts_in_work(p_worker_id uuid) returns bigint[]
 as $$
 return array(
@@ -170,7 +178,8 @@ return array(
   where c.worker_id = p_worker_id);
 $$;
 
--- Lists the attempts that are still under a claim, in its order.
+-- Returns those of the attempts that are still started under the token, in the order of
+-- p_attempt_ids.
 create function millrace.claimed_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 as $$

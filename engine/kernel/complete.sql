@@ -1,8 +1,11 @@
 -- Completing: results, next stages, runs and projection of a batch, in the caller's transaction
 
--- started | waiting | queued → completed. Returns the stages that got work. With p_uniform_limit
--- and p_run_ids, which lock_uniform_batch() returns, it raises MR000 where the batch has changed
--- since, and record_items() takes all back.
+-- Completes attempts of one stage: started | waiting | queued → completed. Returns the stages that
+-- got work. Raises MR000 where a uniform batch has changed since its locks; record_items() then
+-- records it item by item.
+-- p_uniform_limit: the stage's limit of a result, from lock_uniform_batch(); null for other
+-- batches.
+-- p_run_ids: the runs of the items; null reads them from p_items.
 create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null,
   p_run_ids bigint[] default null
@@ -37,7 +40,7 @@ if v_next.has_groups then
 end if;
 v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
   case when v_next.all_ready then v_next.names end, v_next.ready);
--- A definition may have changed the stage meanwhile.
+-- A new definition may have changed the stage since the locks.
 if p_uniform_limit is not null and (v_on.is_uneven
   or v_on.result_limit_bytes < p_uniform_limit
   or cardinality(v_changes) is distinct from cardinality(p_items)) then
@@ -58,9 +61,10 @@ end if;
 return v_stages;
 $$;
 
--- Writes the attempts of complete() and their pulse; returns the changes to project. p_names: the
--- stages that every run readied, else p_ready has them by run. p_uniform: only attempts started
--- under their item's token.
+-- Writes the attempts of complete() and their pulse. Returns the changes to project.
+-- p_uniform: only writes attempts that are started under their item's token.
+-- p_names: the stages that became ready in every run; null reads p_ready.
+-- p_ready: the stages that became ready, by run.
 create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -76,7 +80,7 @@ with done as (
   update millrace.attempts a
   set state = 'completed', finished_at = p_now, started_at = coalesce(a.started_at, p_now),
     queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-    -- The job that brought the result, maybe an earlier submission's.
+    -- The job that brought the result may be one that an earlier attempt submitted.
     service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
     output = i.result, usage = i.usage, error = null
   from unnest(p_items) i
@@ -94,7 +98,7 @@ select array_agg(c::millrace.change),
   array_agg(d.usage) filter (where d.usage is not null)
 into v_changes, v_run_ms, v_wait_ms, v_usages
 from done d
--- In the order of the type: change_of() would cost a hundredth of a transition.
+-- The columns stand in the order of the type. change_of() would cost a hundredth of a transition.
 cross join lateral (
   select d.entity_id, 'completed' as status, d.job_id, d.result, null as error, d.retry_count,
     d.started_at, p_now as completed_at, coalesce(p_names, (
@@ -113,14 +117,20 @@ return v_changes;
 $$;
 
 -- Queues the unconditional followers of a stage that is done, where their other needs are done and
--- they have not begun. all_ready: every run readied every follower; else ready lists what did.
+-- they have not begun.
+-- ready: the stages that it queued in each run; null where no run had to be looked at.
+-- followers: the unconditional followers of the stage.
+-- names: their names.
+-- has_groups: one of them has concurrency groups.
+-- all_ready: every follower is queued in every run.
 create function millrace.advance(
   p_stage_id int, p_run_ids bigint[],
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
   out all_ready boolean
 )
 as $$
--- Mostly of one version, with followers that need nothing else: then no run is looked at.
+-- Most batches are of one version, with followers that need this stage alone. Then the runs' other
+-- attempts need not be read.
 with version as materialized (
   select distinct r.version_id as id from millrace.runs r
   where r.id = any (p_run_ids)

@@ -1,7 +1,8 @@
 -- Failing, and trying again
 
--- started | waiting | queued → failed, with a retry where the policy allows one; else the run
--- fails, or goes on without the stage. Returns the stages with work.
+-- Fails attempts of one stage: started | waiting | queued → failed. Adds a retry where the policy
+-- allows one. Otherwise the run fails, or goes on without the stage. Returns the stages that got
+-- work.
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare
@@ -25,7 +26,7 @@ with failed as (
   insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
     created_at, late_at, isolated, lost_alone, submission_id)
   select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
-    -- As the row was before this statement.
+    -- Reads the row as it was before this statement.
     (select o.late_at from millrace.attempts o where o.id = f.id),
     f.lost or f.isolated and f.released, f.isolated and f.lost or f.lost_alone and f.released,
     -- An earlier submission's id is kept until its job has ended: a crash buys no second job.
@@ -78,7 +79,7 @@ end if;
 if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
   perform millrace.hook_stages_left(v_failed.dead, array[p_stage_id], 'cancelled');
 elsif v_failed.dead <> '{}' then
-  -- Before the first projection: a user's trigger may queue a stage anew there.
+  -- The runs end before the first projection, in which a user's trigger may queue a stage anew.
   perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
 end if;
@@ -90,7 +91,7 @@ from (
   group by c.stage_id
   order by c.stage_id) s;
 if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
-  -- Unless a user's trigger has started the stage over.
+  -- A user's trigger may have started the stage over. runs_at() leaves such runs out.
   v_ready := v_ready || millrace.skip_stage(
     p_stage_id, millrace.runs_at(p_stage_id, v_failed.dead, 'failed'),
     '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
@@ -98,9 +99,11 @@ end if;
 return v_ready;
 $$;
 
--- Returns the time of the next try; null for none. Persons, child runs and gates are not asked
--- again. A refused setting and a busy service are no fault of the row: unless the stage's policy
--- has the code, 100 tries spread over a day outlast both.
+-- Returns when the next try is due; null for none. The backoff of the policy decides, but never a
+-- time before the one for which the service asked, a day at most. Stages of the kinds manual,
+-- pipeline and gate get no retry. A misconfigured function or a service without capacity is no
+-- fault of the row. So the codes misconfigured, rate_limited and overloaded get 100 tries over
+-- about a day, unless the stage's policy names the code.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 as $$
@@ -138,7 +141,8 @@ return millrace.now() + make_interval(secs => greatest(v_seconds,
   least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
 $$;
 
--- Returns an error's message for the row's owner; the detail is for operators.
+-- Returns an error's message for the owner of the row, without the detail, which operators read
+-- under the attempt's number.
 create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 immutable
 as $$

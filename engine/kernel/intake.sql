@@ -1,11 +1,12 @@
--- Intake: a row that somebody writes or deletes
+-- Intake: rows that a user writes or deletes
 --
 -- The engine's own update is exempt: it sets millrace.projecting to its trigger depth. A user's
--- trigger runs one level deeper and is checked. definitions/attach.sql writes the triggers of each
+-- trigger runs one level deeper and is checked. definitions/attach*.sql writes the triggers of each
 -- pipeline.
 
--- Acts on a status written by a user: queued starts, pending is allowed without a live run,
--- anything else raises MR005. Its trigger holds the entities.
+-- Acts on a status that a user wrote into rows, which the statement has locked. `queued` starts the
+-- stage. `pending` is allowed where the row has no live run. Any other value raises MR005.
+-- p_dirty_ids: the entities with columns to clear.
 create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
 )
@@ -40,10 +41,10 @@ elsif exists (
 end if;
 $$;
 
--- Finds entities whose rows were deleted without the delete trigger: as a replica, or with a table
--- made anew. Does what the trigger would have done, and returns them. Locked runs are left to a
--- later call. Locks the runs before it looks for the rows: a row that is back by then keeps its
--- run.
+-- Finds entities whose rows are gone without the delete trigger: deleted as a replica, or with a
+-- table made anew. Deletes their runs as the trigger would have done, and returns the entities.
+-- Runs that another transaction has locked are left to a later call. The runs are locked before the
+-- rows are looked for, so that a row which is back by then keeps its run.
 create function millrace.delete_missing(p_pipeline_id int, p_entity_ids text[]) returns text[]
 set millrace.plan = by_index
 as $$

@@ -1,11 +1,13 @@
 -- The lock order: worker, entities, runs, attempts, claims; rows of one table in id order
 --
--- A transition takes entities and runs with skip locked and answers `busy`; only a person's calls
--- wait. It locks before it reads their state. The run's lock guards its attempts too: only a claim
--- writes without it, queued attempts alone, so only those need a lock of their own. Claims are
--- written by their worker and by the sweep alone.
+-- A transition locks entities and runs with skip locked, and answers `busy` where another
+-- transaction has them. Only a person's calls wait. A transition reads states after it has locked.
+-- Every change of an attempt's state is made under the lock of its run, except by a claim, which
+-- may also put attempts back. Since a claim locks queued attempts alone, a transition also locks
+-- the queued attempts that it ends. Only a claim's own worker and the sweep write the claim.
 
--- Tells whether transitions of a pipeline may lock its entities.
+-- Tells whether transitions of a pipeline may lock its entities. They do where the projection
+-- writes rows, a stage of kind pipeline begins child runs, or a stage has an apply function.
 create function millrace.writes_entities(p_pipeline_id int) returns boolean
 stable
 as $$
@@ -17,13 +19,15 @@ return (
   where p.id = p_pipeline_id);
 $$;
 
--- Locks the rows of a pipeline in the order of their keys, and returns those that it could lock.
--- p_wait: waits for locked rows, else skips them. define() writes it, with a branch for each
--- pipeline:
+-- Locks the rows of a pipeline in the order of their keys. Returns the keys of the rows that it
+-- locked.
+-- p_wait: waits for rows that another transaction has locked; false skips them.
+-- attach() writes the function, with a branch for each pipeline:
 --   create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean)
 --   returns text[]
 
--- Locks the entities that nobody else holds, and has those forgotten that are gone.
+-- Locks the entities that no other transaction has locked, and returns their keys. Deletes the runs
+-- of entities whose rows are gone.
 create function millrace.lock_present(p_pipeline_id int, p_entity_ids text[]) returns text[]
 as $$
 declare
@@ -38,8 +42,8 @@ end if;
 return v_locked;
 $$;
 
--- Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were
--- free.
+-- Locks the entities, runs and queued attempts of a batch. Returns the attempts whose entity and
+-- run it could lock. Waits only for queued attempts, which a claim may just be taking.
 create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 as $$
 declare
@@ -86,7 +90,7 @@ for update;
 return v_locked;
 $$;
 
--- Locks runs and their entities in the lock order, waiting for both.
+-- Locks runs and their entities in the lock order. Waits for both.
 create function millrace.lock_runs(p_run_ids bigint[])
 as $$
 perform millrace.lock_entities(p.id, p.entity_ids, true)

@@ -5,8 +5,10 @@
 --   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 
--- Writes a line into millrace.log. No upsert: it would wait for another's row.
--- p_once: at most one line of the code in this time whose detail contains p_per.
+-- Writes a row into millrace.log. Does not update an earlier row: two sessions would wait for each
+-- other.
+-- p_once: writes nothing if a row with p_code is younger than this and its detail contains p_per.
+-- p_per: a part of the detail; the default fits every row.
 create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}',
   p_once interval default '1 minute', p_per jsonb default '{}'
@@ -22,9 +24,10 @@ if not exists (
 end if;
 $$;
 
--- Sorts an error. fatal: the call ends; transient: the row is tried again; lasting: the row fails.
--- Fatal is what the server says of itself; code that raises the same by hand, as p_context tells,
--- speaks for its row alone.
+-- Sorts an error. `fatal`: the call ends. `transient`: the row is tried again. `lasting`: the row
+-- fails. An error of the server itself is fatal, such as a statement timeout. Code that raises the
+-- same SQLSTATE by RAISE speaks for its row alone, so its error is transient.
+-- p_context: the error's context, whose first line tells whether RAISE made it.
 create function millrace.error_kind(p_sqlstate text, p_context text default null)
 returns text
 immutable
@@ -38,8 +41,8 @@ select case
 end
 $$;
 
--- Reports an error that its caller outlives. Returns false for a fatal one, which the caller then
--- raises again.
+-- Writes an error that the call survives into millrace.log. Returns false for a fatal error and
+-- writes nothing; the caller then raises it again.
 create function millrace.report_caught(
   p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns boolean
@@ -51,7 +54,8 @@ perform millrace.report('error', p_code, p_message, p_detail);
 return true;
 $$;
 
--- Reports a row left for later, once an hour a stage.
+-- Writes into millrace.log that a row is left for later, once an hour for each stage.
+-- p_why: the message of the error.
 create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 )

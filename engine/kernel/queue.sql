@@ -1,6 +1,8 @@
--- Queueing a stage: what writing `queued` means, and start()
+-- Queueing a stage, by a status that a user writes or by start()
 
--- Lists the groups of runs at a stage: 0 and the keys of their rows, which a definition names.
+-- Returns the concurrency group of each run at a stage, in the order of p_run_ids: 0 and the key of
+-- its row.
+-- p_keys: the keys, in the same order; null reads them from the rows.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
@@ -16,7 +18,8 @@ return array(
   order by e.ordinal);
 $$;
 
--- Sorts attempts that were just queued at a stage, until they are queued again.
+-- Writes the concurrency group of attempts that were just queued at a stage. The group stays until
+-- an attempt is queued again, even where the row's column changes meanwhile.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
 update millrace.attempts a
@@ -29,8 +32,10 @@ where s.id = p_stage_id and s.has_groups and a.run_id = u.id
   and a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'queued';
 $$;
 
--- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
--- superseded. p_start charges the tenant. p_keys: their rows' keys, where known.
+-- Adds a queued attempt of a stage to each run. The attempt before becomes its parent unless it was
+-- superseded.
+-- p_start: the next claim charges the attempt to its tenant's quota.
+-- p_keys: the concurrency keys of the rows; null where they are not known.
 create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 )
@@ -60,7 +65,9 @@ left join lateral (
 order by r.id;
 $$;
 
--- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
+-- Begins a stage of locked runs without a look at its needs or thresholds. Returns the stages that
+-- got work.
+-- p_by_name: a start names the stage, so that its conditions do not count.
 create function millrace.begin_at_once(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
@@ -78,15 +85,16 @@ end if;
 return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
 $$;
 
--- Begins all that may begin in runs, and clears on the rows what has not begun.
+-- Begins all stages that may begin in runs, and clears the columns of stages without an attempt.
+-- Returns the stages that got work.
 create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
 perform millrace.clear_pending(p_run_ids);
 return millrace.hook_advance(null, p_run_ids);
 $$;
 
--- Ends the attempts of stages in locked runs and keeps them as history; the caller projects. A
--- child's parent counts anew.
+-- Cancels the live attempts of stages in locked runs and marks all attempts there as superseded.
+-- The caller projects. The parents of child runs count their children anew.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
 perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
@@ -98,7 +106,7 @@ perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'superseded');
 perform millrace.recount_parents(p_run_ids);
 $$;
 
--- Forgets what rows brought along of stages that start over.
+-- Deletes stages that start over from the list of those whose results the row brought along.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 as $$
 update millrace.runs r
@@ -107,7 +115,8 @@ where r.id = any (p_run_ids)
   and r.given && p_stage_ids;
 $$;
 
--- Starts a stage and its dependents over in locked live runs. Returns the stages with work.
+-- Starts a stage and its dependents over in locked live runs. Returns the stages that got work.
+-- Raises MR005 where a run's version has no such stage.
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
@@ -152,8 +161,8 @@ end loop;
 return v_wake;
 $$;
 
--- Locks the live runs of entities. A transition that ends a run may not hold its row, so a run
--- counts as live only under its lock.
+-- Locks the live runs of entities. Returns the locked runs and their entities. A transition may end
+-- a run without a lock on its row, so only a locked run is surely live.
 create function millrace.lock_live_runs(
   p_pipeline_id int, p_entity_ids text[], out run_ids bigint[], out entity_ids text[]
 )
@@ -169,11 +178,12 @@ from (
   for no key update) l
 $$;
 
--- Begins a stage in new runs, and beside it the other stages that begin a run.
--- p_keys: the groups' keys of the runs' rows at the stage; null where they are not known.
+-- Begins a stage in new runs, and the other stages that begin a run.
+-- p_keys: the concurrency keys of the runs' rows at the stage; null where they are not known.
 -- p_dirty_ids: the entities with columns to clear.
--- p_alone: every run begins with this stage.
--- begun: the runs in which it began; ready: the stages with work.
+-- p_alone: every run begins with this stage and no other.
+-- begun: the runs in which the stage began.
+-- ready: the stages that got work.
 create function millrace.begin_new_runs(
   p_stage millrace.version_stages, p_run_ids bigint[], p_keys text[], p_dirty_ids text[],
   p_by_name boolean, p_alone boolean, out begun bigint[], out ready int[]
@@ -187,7 +197,7 @@ if cardinality(p_dirty_ids) > 0 then
   join millrace.pipelines p on p.id = s.pipeline_id and p.projection <> 'none'
   where s.id = p_stage.stage_id;
   if found then
-    -- A user's trigger may have ended some.
+    -- A user's trigger may have ended some of the runs.
     begun := millrace.runs_to_begin(p_stage.stage_id, p_run_ids);
   end if;
 end if;
@@ -209,11 +219,12 @@ if not p_alone then
 end if;
 $$;
 
--- Queues a stage for locked entities: in new runs where none is live, else starting over.
+-- Queues a stage for locked entities and wakes it. An entity without a live run gets a new one. In
+-- a live run the stage starts over with its dependents.
 -- p_dirty_ids: the entities with columns to clear.
--- p_start: named: in spite of the stage's conditions; due: as they say; written: as they say where
--- runs begin with the stage, else in spite of them.
--- p_done_before: a stage; rows without a run have been through the stages before it. Null: they
+-- p_start: `named`: the stage's conditions do not count. `due`: they count. `written`: they count
+-- where runs begin with the stage, unless the stage is on demand.
+-- p_done_before: a stage. Rows without a run have been through all stages before it. Null: they
 -- have been through none.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
@@ -250,7 +261,7 @@ if v_stage.stage_id is null then
 end if;
 v_by_name := p_start = 'named'
   or p_start = 'written' and (not v_stage.is_first or v_stage.on_demand);
--- A user's trigger may have deleted some by the same statement, before it was taken in.
+-- A user's trigger on the same statement may have deleted some of the rows.
 if current_setting('millrace.rows_gone', true) = 'on' then
   p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
   p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));

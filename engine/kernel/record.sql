@@ -1,8 +1,10 @@
--- Recording a batch: judged under the locks, then taken through the transitions by stage and
--- outcome
+-- Recording a batch: its locks, the check of each item, and the transitions by stage and outcome
 
--- Locks, judges and records a parsed batch. uniform: all of it was accepted, the fast way. A lock
--- gets two of the Data API's eight seconds.
+-- Locks, checks and records a parsed batch. A lock waits two of the Data API's eight seconds at
+-- most.
+-- verdicts: the answer to each item, {attempt, reason, verdict}.
+-- ready: the stages that got work.
+-- uniform: all items were accepted as lock_uniform_batch() allows.
 create function millrace.record_items(
   p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
 )
@@ -24,7 +26,7 @@ if v_batch.result_limit_bytes is not null then
   begin
     ready := millrace.complete(
       p_items[1].stage_id, p_items, v_batch.result_limit_bytes, v_batch.run_ids);
-    -- Rows made to json one by one cost five times as much.
+    -- Building the JSON row by row costs five times as much.
     verdicts := '[{"attempt":'
       || array_to_string(v_batch.attempt_ids, c_accepted || ',{"attempt":') || c_accepted || ']';
     uniform := true;
@@ -42,9 +44,10 @@ ready := v_done.ready;
 verdicts := millrace.verdicts_of(v_done.items);
 $$;
 
--- Locks a batch that is all completed under one token of one stage, with nothing to apply or to
--- end. Returns nulls where something differs or is locked. complete() finds out whether the token
--- still counts. Saves a quarter of a transition's CPU time.
+-- Locks a batch whose items are all completed, under one token of one stage that has no apply
+-- function and no endings. This way saves a quarter of a transition's CPU time. Returns nulls where
+-- an item differs, a result may be too large, or another transaction has locked a row. complete()
+-- checks afterwards that the attempts are still started under the token.
 create function millrace.lock_uniform_batch(
   p_items millrace.work[],
   out result_limit_bytes int, out attempt_ids bigint[], out run_ids bigint[]
@@ -91,8 +94,10 @@ attempt_ids := v_batch.attempt_ids;
 run_ids := v_batch.run_ids;
 $$;
 
--- Judges each item and fills in its attempt. Called after the locks, to read a snapshot taken under
--- them. p_late: the places of ends of jobs that an earlier submission bought.
+-- Returns the items with their attempts' data and their verdicts. Called after the locks, so that
+-- its snapshot has what the locks guard.
+-- p_locked: the attempts that the caller has locked.
+-- p_late: the positions of ends of jobs that an earlier attempt submitted.
 create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
@@ -141,10 +146,13 @@ return array(
   order by i.ord);
 $$;
 
--- Judges one item by its locked attempt: the first case that holds. Null: the item is recorded.
--- p_elsewhere: the job was submitted for another run.
+-- Returns the verdict of one item, by the first case that applies to its attempt. Null: the item is
+-- to be recorded.
+-- p_kind: the kind of the stage.
+-- p_elsewhere: the job was submitted for another run or stage, or its late result is too large.
 -- p_twice: the call lists the attempt more than once.
--- p_late: the job was bought by an earlier submission.
+-- p_locked: the caller has locked the attempt.
+-- p_late: an earlier attempt submitted the job.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean
@@ -191,7 +199,8 @@ return case
 end;
 $$;
 
--- Says why a report changes nothing at an attempt in this state.
+-- Returns why a report changes nothing at an attempt in this state.
+-- p_state: null where the attempt does not exist.
 create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
 returns text
 immutable
@@ -207,7 +216,7 @@ select case
 end
 $$;
 
--- Says why this token may not speak for the attempt; null when it may.
+-- Returns why the token's holder may not report for the attempt; null where it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
 immutable
 as $$
@@ -215,7 +224,7 @@ select millrace.stale_reason(p_attempt.state, p_attempt.error)
 where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
 $$;
 
--- Builds the answer to each item of a recorded batch, in order.
+-- Builds the answer to each item of a recorded batch, in the order of the items.
 create function millrace.verdicts_of(p_items millrace.work[]) returns json
 immutable
 as $$
@@ -229,8 +238,10 @@ return (
     order by i.ord) v);
 $$;
 
--- Records a judged batch by stage and outcome. Returns the items, late ones marked, and the stages
--- with work. Failures come last, since one may cancel attempts of other items.
+-- Records the items without a verdict, by stage and outcome. Failures come last, since a failure
+-- may cancel attempts of other items.
+-- items: all items; `stale` where an earlier group has ended the attempt.
+-- ready: the stages that got work.
 create function millrace.apply_outcomes(
   p_items millrace.work[], out items millrace.work[], out ready int[]
 )
@@ -288,7 +299,8 @@ loop
 end loop;
 $$;
 
--- Splits off the items whose attempts an earlier group cancelled: they are stale.
+-- Splits off the items whose attempts an earlier group of the call has ended. Their verdict is
+-- `stale`.
 create function millrace.without_late(
   p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
 )
@@ -309,9 +321,10 @@ if cardinality(late) > 0 then
 end if;
 $$;
 
--- Does apply_outcomes(), but an item that makes Postgres raise fails alone, or is busy where that
--- says to try again. A failure counts even where a user's trigger refuses to show it. p_until
--- bounds the time for transient refusals.
+-- Does what apply_outcomes() does, but an error of Postgres fails one item alone. An item whose
+-- error is transient, such as a lock timeout, becomes `busy` instead. Where a user's trigger
+-- refuses even the failure's update of the row, the failure is recorded without it.
+-- p_until: until when items with transient errors are tried again.
 create function millrace.apply_outcomes_guarded(
   p_items millrace.work[],
   p_until timestamptz default millrace.now() + interval '2 seconds',
@@ -367,8 +380,8 @@ else
 end if;
 $$;
 
--- Records a batch that raised in two parts, with little patience for locks. In random order where
--- the error is transient, so that each call gets on.
+-- Records the two halves of a batch that raised, with 200 ms for each lock.
+-- p_transient: puts the items in random order first, so that repeated calls get past a locked row.
 create function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
@@ -399,7 +412,8 @@ items := v_left.items || v_right.items;
 ready := v_left.ready || v_right.ready;
 $$;
 
--- Marks items as busy that the database could not record now; their senders try again.
+-- Gives items that the database cannot record now the verdict `busy`. Their senders report them
+-- again.
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 as $$

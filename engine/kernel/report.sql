@@ -1,8 +1,10 @@
--- Reports: parsed here, judged in record.sql
+-- Reports: their parsing; record.sql checks them against the attempts
 --
--- As `json`: a value that jsonb cannot hold then fails its own attempt, not the call.
+-- The calls take `json`, since `jsonb` would refuse the whole call for one value that it cannot
+-- store. Such a value then fails its own attempt alone.
 
--- Replaces an item that jsonb cannot store by a failure of the same attempt.
+-- Returns an item as jsonb. Where jsonb cannot store the item, a completion becomes a failure. Any
+-- other outcome stays as it is, and its error loses the characters at fault.
 create function millrace.storable_item(p_item json) returns jsonb
 as $$
 declare
@@ -33,7 +35,9 @@ exception when others then
         'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
 $$;
 
--- Finds the fault of a malformed report; null without one. p_key as in parse_items().
+-- Returns why a report is malformed; null where it is not.
+-- p_key: as in parse_items().
+-- p_id: the number under p_key; null where the item has none.
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 immutable
 as $$
@@ -72,7 +76,8 @@ return case
 end;
 $$;
 
--- Refuses what is no list, with MR002.
+-- Raises MR002 where an argument is no JSON list.
+-- p_type: the JSON type of the argument.
 create function millrace.require_list(p_name text, p_type text, p_hint text)
 as $$
 if p_type is distinct from 'array' then
@@ -81,8 +86,8 @@ if p_type is distinct from 'array' then
 end if;
 $$;
 
--- Parses reports into work items; a malformed one is rejected with the reason. p_key: 'attempt' for
--- a worker's (with a token), 'submission' for the end of a job.
+-- Parses reports into items. A malformed report gets the verdict `rejected` with the reason.
+-- p_key: `attempt` for a worker's report, which has a token; `submission` for the end of a job.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 as $$
 declare
@@ -93,7 +98,7 @@ perform millrace.require_list('p_items', json_typeof(p_items),
   'Send a JSON list, an empty one when there is nothing to report.');
 begin
   v_items := p_items;
-  -- Counting a json value's items would parse it once more.
+  -- Counting the items of p_items itself would parse the text once more.
   v_count := jsonb_array_length(v_items);
 exception when others then
   v_count := json_array_length(p_items);
@@ -133,7 +138,7 @@ return array(
             refused text))
           with ordinality e(attempt, submission, token, outcome, result, usage,
             error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
-      -- by key; without "offset 0" each use of id and reason would compute it anew
+      -- by key; without "offset 0" Postgres would compute id and reason anew at each use
       offset 0) n
     offset 0) f
   left join lateral (
@@ -141,7 +146,8 @@ return array(
     from millrace.attempts t
     where t.id = f.id and p_key = 'attempt'
     offset 0) a on true
-  -- In the order of the type: a constructor would cost a twentieth of a transition.
+  -- The columns stand in the order of the type. A constructor would cost a twentieth of a
+  -- transition.
   cross join lateral (
     select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as reported_token,
       f.outcome,

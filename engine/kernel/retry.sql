@@ -1,7 +1,8 @@
--- Retrying: what failed or was cancelled begins again
+-- Retrying runs that failed or were cancelled
 
--- Refuses to let held runs go on where a stage that is to run needs a result that was deleted.
--- p_anew: the stages that start over, whose own results are not needed.
+-- Raises MR004 where a stage that is to run in these locked runs needs a result that pruning has
+-- deleted.
+-- p_anew: the stages that start over. Their own deleted results do not matter.
 create function millrace.refuse_deleted(p_run_ids bigint[], p_anew int[] default '{}')
 set millrace.plan = by_key
 as $$
@@ -40,8 +41,9 @@ if found then
 end if;
 $$;
 
--- failed | cancelled | completed → running for held runs. Their failed and cancelled stages but for
--- p_except are retried together, or they could never end. Returns the stages to wake.
+-- Reopens locked runs: failed | cancelled | completed → running. Retries all their failed and
+-- cancelled stages, since a run cannot end while one is left. Returns the stages that got work.
+-- p_except: stages that are not retried.
 create function millrace.reopen_runs(p_run_ids bigint[], p_except int[] default '{}')
 returns int[]
 as $$
@@ -65,7 +67,7 @@ for v_stage in
   group by a.stage_id, s.kind
   order by a.stage_id
 loop
-  -- A retry may fail there and then, and its run with it.
+  -- A retry may fail at once and end its run.
   v_stage.run_ids := millrace.running_of(v_stage.run_ids);
   perform millrace.hook_stages_left(v_stage.run_ids, array[v_stage.stage_id], 'retried')
   where v_stage.kind in ('map', 'pipeline');
@@ -74,7 +76,8 @@ end loop;
 return v_wake;
 $$;
 
--- Lets held runs go on that failed or were cancelled; returns how many.
+-- Retries locked runs that failed or were cancelled, and wakes their stages. Leaves out a run that
+-- is not its entity's latest, or has no failed or cancelled stage. Returns how many it retried.
 create function millrace.retry_runs(p_run_ids bigint[]) returns int
 as $$
 declare
@@ -83,7 +86,7 @@ declare
 p_run_ids := array(
   select r.id
   from millrace.runs r
-  -- Under the locks: an entity may have been queued anew.
+  -- The state is read under the locks, since the entity may have been queued anew.
   where r.id = any (p_run_ids)
     and r.status in ('failed', 'cancelled')
     and millrace.is_latest_run(r.id)

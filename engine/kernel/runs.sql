@@ -1,12 +1,17 @@
 -- Runs: how they are made, ended and deleted
 
--- Reads what the columns that a definition names hold, in the order of the keys; null where it
--- names none. define() writes it:
+-- Returns the values of the columns that a definition names: metadata, trace, tenant and
+-- concurrency key. Each list is in the order of p_ids; null where the definition names no such
+-- column.
+-- p_new: reads metadata, trace and tenant, which a new run takes.
+-- p_stage: reads the concurrency key of this stage; null reads none.
+-- attach() writes the function, with a branch for each pipeline:
 --   create function millrace.values_of_entities(
 --     p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) returns millrace.row_values
 
--- Makes runs of the current version for held entities that have no live run. Returns the runs, and
--- their rows' keys at the stage that begins.
+-- Inserts runs of the current version for locked entities that have no live run.
+-- ids: the runs, in the order of p_entity_ids.
+-- keys: the concurrency keys of their rows at p_stage; null where the stage has none.
 create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text,
   out ids bigint[], out keys text[]
@@ -18,7 +23,7 @@ declare
   v_brought record;
   v_metadata bigint[];
   v_given text[];
-  -- Counted on for each run: a number of its own for each costs a bulk 6 %.
+  -- All runs of a call share the first 24 characters. A random number for each costs a bulk 6 %.
   v_trace text := left(gen_random_uuid()::text, 24);
 
 if v_values.metadata is not null or p_pipeline.has_given then
@@ -42,7 +47,7 @@ select coalesce(array_agg(a.id), '{}') into ids from added a;
 keys := v_values.keys;
 $$;
 
--- Tells whether the run's entity has no later run.
+-- Tells whether a run's entity has no later run of the pipeline.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
 as $$
 -- by key
@@ -58,7 +63,7 @@ return not exists (
   where r.id = p_run_id and l.id > r.id);
 $$;
 
--- Picks the runs that are running.
+-- Returns those of the runs that are running.
 create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
 as $$
 return array(
@@ -69,8 +74,9 @@ return array(
   order by r.id);
 $$;
 
--- Picks the running runs that have no attempt of the stage that counts; a user's trigger may have
--- ended one, whose stage it shows as cancelled.
+-- Returns those of the runs that are running and have no attempt of the stage that counts. Where a
+-- user's trigger has ended a run meanwhile, writes the stage onto its row as failed with the error
+-- `cancelled`.
 create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 as $$
@@ -92,7 +98,7 @@ perform millrace.project(p_stage_id, v_unbegun.over);
 return coalesce(v_unbegun.runs, '{}');
 $$;
 
--- Completes the runs whose last sink this stage was.
+-- Completes the runs in which this stage is a sink and all other sinks are done.
 create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
@@ -116,7 +122,10 @@ if cardinality(v_done) > 0 then
 end if;
 $$;
 
--- running → completed | failed | cancelled for locked runs; tallies a child's end for its parent.
+-- Ends locked runs that are running: running → completed | failed | cancelled. Inserts their pulse,
+-- and for child runs a child tally.
+-- p_failed_stage_id: the stage whose failure ends the runs; null for another end.
+-- p_ended_as: the name of the ending; null for none.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null,
   p_ended_as text default null
@@ -141,7 +150,7 @@ with ended as (
   where p_status = 'completed'
 ), pulse as (
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-  -- A run that left a stage out has no time from end to end.
+  -- A run that left a stage out is faster than others, so its time is not part of the figures.
   select v_now, e.pipeline_id, 0,
     case when p_ended_as is null then p_status::text else 'ended' end, count(*),
     array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
@@ -159,8 +168,9 @@ where e.fan_out_id is not null
 group by e.fan_out_id;
 $$;
 
--- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
--- projects the changes last.
+-- Cancels attempts of locked runs: queued | started | waiting → cancelled. Returns the changes,
+-- which the caller projects last.
+-- p_stage_ids: the stages; null for all.
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
 as $$
@@ -195,7 +205,8 @@ perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'cancelled');
 return v_cancelled;
 $$;
 
--- Has the parents of children that did not just end count their children anew.
+-- Has the parents of child runs count their children anew. Called where a child changes without
+-- ending.
 create function millrace.recount_parents(p_run_ids bigint[])
 as $$
 insert into millrace.child_tallies (fan_out_id, recount)
@@ -205,11 +216,12 @@ where r.id = any (p_run_ids)
   and (r.fan_out_id is not null) is true;
 $$;
 
--- Cancels those of held runs that run, and shows it on their rows; returns how many.
+-- Cancels those of locked runs that are running. Returns how many.
+-- p_is_projected: writes the cancellation onto the rows.
 create function millrace.cancel_runs(p_run_ids bigint[], p_is_projected boolean) returns int
 as $$
 declare
-  -- A user's trigger on what was cancelled before may have ended some.
+  -- A user's trigger on a row that was cancelled before may have ended some of the runs.
   v_runs bigint[] := millrace.running_of(p_run_ids);
   v_cancelled millrace.cancelled[];
 
@@ -227,7 +239,8 @@ end if;
 return cardinality(v_runs);
 $$;
 
--- Deletes locked runs with all that hangs on them.
+-- Deletes locked runs, their attempts, and what modules keep about them.
+-- p_too_old: pruning deletes the runs, whose rows still exist.
 create function millrace.delete_runs(p_run_ids bigint[], p_too_old boolean default false)
 as $$
 declare

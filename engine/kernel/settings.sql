@@ -1,10 +1,11 @@
 -- Settings, the release and its contract
 --
--- A level is one state of the engine. A contract is the form of the calls between the engine and
--- the runtime. An engine speaks the contract before too, since the database is upgraded before the
--- functions.
+-- A level is the number of a state of the engine. A contract is the number of a form of the calls
+-- between engine and runtime. An engine also speaks the contract before its own, since the database
+-- is upgraded before the functions.
 
--- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
+-- Returns a setting: the Vault secret millrace_<name>, else the row of millrace.settings, else
+-- null.
 create function millrace.setting(p_name text) returns text
 stable
 as $$
@@ -12,7 +13,7 @@ declare
   v_value text;
 
 if to_regclass('vault.decrypted_secrets') is not null then
-  -- Dynamic: a plain Postgres has no Vault.
+  -- A plain Postgres has no Vault, and static SQL over its view would not be planned there.
   execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
     into v_value using 'millrace_' || p_name;
 end if;
@@ -20,7 +21,7 @@ return coalesce(v_value, (
   select s.value from millrace.settings s where s.name = p_name));
 $$;
 
--- Reads the setting batch_bytes. Deleted, it counts as its default.
+-- Returns the setting batch_bytes, or its default where the row was deleted.
 create function millrace.batch_bytes() returns bigint
 stable
 as $$
@@ -28,7 +29,7 @@ return coalesce(
   (select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
 $$;
 
--- Tells this database's level, its release and the contracts that it speaks, the newest first.
+-- Returns this database's level, its release, and the contracts that it speaks, the newest first.
 create function millrace.engine(out level int, out release text, out contracts int[])
 stable
 as $$
@@ -37,12 +38,12 @@ release := '0.0.0';
 contracts := '{2,1}';
 $$;
 
--- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does
--- not raise, or its line in the log would go with the call.
+-- Returns the error with HTTP status 426 for a runtime that speaks another contract; null where the
+-- call may go on. Writes the refusal into millrace.log. An exception would roll that row back.
 create function millrace.refuse_contract() returns jsonb
 as $$
 declare
-  -- A fifth of the cost of parsing the headers.
+  -- Cutting the header out of the text costs a fifth of parsing all headers.
   v_contract text := left(split_part(split_part(
     current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1), 20);
   v_message text;

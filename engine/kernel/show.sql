@@ -1,14 +1,17 @@
--- Showing: what the engine writes onto the rows of the user's table
+-- The projection: what the engine writes onto the rows of the user's table
 
--- Shows transitions on the rows of a pipeline, and announces the update to the intake triggers.
--- p_how: apply, started or queued.
--- p_changes: for apply only.
--- p_ids: for started and queued; project_guarded() passes both.
--- define() writes it, with a branch for each pipeline:
+-- Writes transitions onto the rows of a pipeline, under the setting millrace.projecting, by which
+-- the intake triggers know the engine's own update. Returns whether it wrote.
+-- p_how: `apply`, `started` or `queued`.
+-- p_stage: the stage; null for the status column alone.
+-- p_changes: the changes to apply; null for the other two.
+-- p_ids: the entities for `started` and `queued`. project_guarded() passes both lists.
+-- p_dependents: the stages whose columns `queued` clears.
+-- attach() writes the function, with a branch for each pipeline:
 --   create function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
 --     p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
 
--- Builds a change of one stage for the projection.
+-- Builds the change that the projection writes for one stage of one entity.
 -- p_queued: the names of the stages that became ready.
 create function millrace.change_of(
   p_entity_id text, p_status text, p_job_id text default null, p_result jsonb default null,
@@ -21,7 +24,7 @@ return row(p_entity_id, p_status, p_job_id, p_result, p_error, p_retry_count, p_
   p_completed_at, p_queued)::millrace.change;
 $$;
 
--- Projects changes of one stage onto the entities.
+-- Writes changes of one stage onto the entities.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
 as $$
 perform millrace.project_entities(s.pipeline_id, 'apply', s.name, p_changes, null, null)
@@ -29,8 +32,9 @@ from millrace.stages s
 where s.id = p_stage_id;
 $$;
 
--- Shows a claim, or what is put back, on the free ones of its entities; the others catch up when
--- the stage completes. A trigger that refuses a row must not stop the stage.
+-- Writes a claim, or attempts that were put back, onto those of the entities that no other
+-- transaction has locked. The others are written when the stage completes. An error of a user's
+-- trigger goes into millrace.log and does not stop the stage. Returns whether it wrote.
 create function millrace.project_guarded(
   p_stage millrace.stages, p_how text, p_changes millrace.change[], p_entity_ids text[]
 ) returns boolean
@@ -47,8 +51,8 @@ exception when anything then
   return false;
 $$;
 
--- Shows a stage in one state on the entities of runs.
--- p_at: when it was started or skipped; null where the state has no time.
+-- Writes one state of a stage onto the entities of runs.
+-- p_at: when the stage was started or skipped; null where the state has no time.
 create function millrace.show_stage(
   p_stage_id int, p_run_ids bigint[], p_status text, p_at timestamptz default null,
   p_job_id text default null
@@ -62,7 +66,8 @@ perform millrace.project(p_stage_id, array(
   where r.id = any (p_run_ids)));
 $$;
 
--- Shows the latest runs of held entities, where the pipeline has one status column.
+-- Writes the state of the latest runs of locked entities onto their rows, where the pipeline has
+-- one status column.
 create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
 as $$
 if cardinality(p_entity_ids) > 0 and (
@@ -75,7 +80,9 @@ if cardinality(p_entity_ids) > 0 and (
 end if;
 $$;
 
--- Shows a stage as queued and its dependents as pending, with their columns cleared.
+-- Writes a stage as queued onto the entities, and its dependents as pending with their columns
+-- cleared.
+-- p_stage_id: null only clears the columns of p_dependents.
 create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
 )
@@ -86,7 +93,7 @@ perform millrace.project_entities(
   array(select s.name from millrace.stages s where s.id = any (p_dependents)));
 $$;
 
--- Clears on the rows what has not begun in these runs.
+-- Clears the columns of stages that have not begun in these runs.
 create function millrace.clear_pending(p_run_ids bigint[])
 as $$
 perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)

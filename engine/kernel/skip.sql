@@ -1,9 +1,9 @@
 -- Skipping: a stage is done without a result
 
--- Skips a stage in these runs with a reason, and begins the stages that follow, or
--- finishes the runs. A stage on demand
--- is not shown as skipped. A stage that failed goes on showing its failure, to which the skip leads
--- back.
+-- Skips a stage in these runs, begins the stages that follow, and completes the runs that are done.
+-- Returns the stages that got work. A stage on demand does not become `skipped` on the row. A stage
+-- that failed stays `failed` there, and the skipped attempt has the failed one as its parent.
+-- p_why: the reason, the skipped attempt's error.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
@@ -23,7 +23,7 @@ if p_why ->> 'code' = 'failed' then
 elsif not p_why ? 'on_demand' then
   perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
 end if;
--- Unless a user's trigger has ended the run or started the stage over.
+-- A user's trigger may have ended a run or started the stage over. runs_at() leaves such runs out.
 p_run_ids := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');
 v_wake := millrace.hook_advance(p_stage_id, p_run_ids, true);
 perform millrace.finish_runs(p_stage_id, p_run_ids);
@@ -34,8 +34,8 @@ group by r.pipeline_id;
 return v_wake;
 $$;
 
--- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for
--- the caller to show.
+-- Adds skipped attempts to these runs, at those of the stages that are not done. Returns the stages
+-- that got one, whose state the caller projects.
 create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
@@ -66,7 +66,7 @@ perform millrace.note_pulses('skipped', v_skipped);
 return array(select distinct s from unnest(v_skipped) s order by s);
 $$;
 
--- Picks the running runs in which a stage is in a state.
+-- Returns those of the runs that are running and in which the stage is in this state.
 create function millrace.runs_at(
   p_stage_id int, p_run_ids bigint[], p_state millrace.attempt_state
 ) returns bigint[]

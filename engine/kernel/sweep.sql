@@ -1,11 +1,13 @@
--- The sweep: makes good what got lost, and starts what is due
+-- The sweep: recovers lost leases, deadlines and wake-ups, and starts due work
 --
--- pg_cron sweeps every ten seconds; when it stalls, workers and callbacks call millrace_sweep(). A
--- user who writes a row waits for the transaction that holds it, so pg_cron's job (the view
--- millrace.schedules) commits after each portion.
+-- pg_cron sweeps every ten seconds. When pg_cron stalls, workers and callbacks call
+-- millrace_sweep(). A user who writes a row waits for the transaction that has locked it. So
+-- pg_cron's job (the view millrace.schedules) commits after each portion.
 
--- Lists what there is to sweep but for the parts in p_done. Index probes look first, since
--- pg_cron's fresh sessions compile each function that is called.
+-- Lists the parts of the sweep that have work, in the order in which they are done. The list is
+-- made by index probes alone, since pg_cron's fresh sessions compile each function that they call.
+-- p_done: the names of parts to leave out.
+-- id: of the pipeline, or of the row that the part is about; null for none.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 set millrace.plan = by_index
@@ -38,9 +40,12 @@ where n.name <> all (p_done)
 order by t.priority, t.id;
 $$;
 
--- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
--- name is null where there is none, and the sweep is noted as over. A fault is reported and ends no
--- other part.
+-- Does one portion of the first part of the sweep, some 250 rows. An error of the part goes into
+-- millrace.log and does not stop the other parts. Where no part has work, writes the end of the
+-- sweep into the setting last_sweep_at.
+-- p_done: the names of parts to leave out.
+-- name: null where no part has work.
+-- more: there may be more to do now.
 create function millrace.sweep_portion(
   p_done text[], out name text, out part text, out done int, out more boolean
 )
@@ -51,11 +56,11 @@ declare
   c_most constant int := 250;
   v_id bigint;
 
--- Gates with limits may pass rows, since nobody keeps this transaction open.
+-- Gates with limits may pass rows: no user keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
 select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
 if not found then
-  -- In a form that no DateStyle changes.
+  -- The time is written as JSON writes it, which no DateStyle changes.
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
   where s.name in (
@@ -92,8 +97,11 @@ exception when anything then
 end;
 $$;
 
--- Fails a pipeline's started attempts whose lease expired (leases), or its waiting ones whose
--- deadline has passed. Works page by page: a locked or refused row does not block the rest.
+-- Fails a pipeline's started attempts whose lease expired, or its waiting attempts whose deadline
+-- has passed. Works page by page: a locked or refused row does not block the rest. Returns how many
+-- items were ended or found stale.
+-- p_part: `leases` or `deadlines`.
+-- p_limit: how many attempts a page has. The call ends after the page that reaches it.
 create function millrace.sweep_overdue(p_part text, p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -134,7 +142,7 @@ loop
   v_last_at := v_page.last_at;
   v_last_id := v_page.ids[cardinality(v_page.ids)];
   v_locked := millrace.lock_attempts(v_page.ids);
-  -- Read again under their locks, since a worker may be renewing.
+  -- The claims are read again under their locks, since a worker may just have renewed them.
   v_tokens := array(
     select c.token
     from millrace.claims c
@@ -147,7 +155,7 @@ loop
             when 'children' then 'the children did not end before the deadline'
             when 'decision' then 'nobody decided before the deadline'
             else 'the external job did not end before its deadline' end)
-        -- An isolate that worked on nothing else tells whose doing it was.
+        -- The row is to blame where its isolate worked on nothing else, or no try is left.
         when a.lost_alone and (
             1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
             or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
@@ -174,7 +182,7 @@ loop
   perform millrace.wake(v_done.ready);
   v_refused := array(
     select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-  -- An attempt that is busy is tried again in a minute.
+  -- A waiting attempt that was busy is tried again in a minute.
   update millrace.attempts a
   set deadline_at = v_now + interval '1 minute'
   where a.id in (
@@ -188,8 +196,9 @@ end loop;
 return v_failed;
 $$;
 
--- Makes good what got lost, and starts what is due. Harmless at any time. Ends after some 250 rows,
--- in one transaction, and says "more": call it again.
+-- Fails attempts whose lease or deadline has passed, wakes stages with ready work, and does all
+-- other parts of the sweep. May be called at any time. Ends in one transaction, after the first
+-- portion that leaves more to do; then the answer has "more": true, and the caller calls again.
 create function millrace.sweep() returns jsonb
 as $$
 declare
@@ -214,7 +223,7 @@ return v_counts;
 $$;
 
 -- Does the next portion of a whole sweep. pg_cron's job calls it until it returns null, and commits
--- after each call: a procedure that commits may not set its search_path.
+-- after each call. A procedure could not do so, since one that commits may not set its search_path.
 -- p_state: what the call before returned; null begins a sweep.
 create function millrace.sweep_next(p_state jsonb) returns jsonb
 as $$
@@ -226,18 +235,18 @@ declare
 
 if v_portion.name is null then
   return null;
--- Once the time is over each part that is left has a portion, or the last ones would starve.
+-- After 50 seconds each part that is left gets one portion. Otherwise the last parts would starve.
 elsif v_portion.more and clock_timestamp() < (v_state ->> 'until')::timestamptz then
   return v_state;
 end if;
 return jsonb_insert(v_state, '{done,-1}', to_jsonb(v_portion.name), true);
 $$;
 
--- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
+-- Tells whether the last sweep is over a minute old. The receiver of an answer that says so calls
 -- millrace_sweep().
 create function millrace.sweep_due() returns boolean
 as $$
--- Later than now: the clock has been set back.
+-- A time later than now means that the clock was set back.
 return coalesce((
   select s.value::timestamptz <= v_now - interval '1 minute'
     or s.value::timestamptz >= v_now + interval '1 minute'
@@ -245,13 +254,13 @@ return coalesce((
   where s.name = 'last_sweep_at'), true);
 $$;
 
--- Sweeps if the last sweep is over a minute old and nobody else sweeps now. May take longer than
--- the Data API's eight seconds.
+-- Sweeps where the last sweep is over a minute old and no other session sweeps now. The call may
+-- take a minute, longer than the Data API's eight seconds.
 create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
 set millrace.plan = free
 as $$
--- In a later statement: another session may just have swept.
+-- sweep_due() reads under the lock, since another session may just have swept.
 if not (pg_try_advisory_xact_lock(hashtext('millrace.sweep')) and millrace.sweep_due()) then
   return '{"swept": false}';
 end if;

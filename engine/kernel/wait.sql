@@ -1,6 +1,7 @@
 -- Waiting and releasing: attempts that leave their worker without an end
 
--- started → waiting for an external job, under the stage's deadline and poll interval.
+-- Lets attempts wait for an external job: started → waiting. Sets the stage's deadline, ten minutes
+-- if it has none, and its poll interval.
 create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
 declare
@@ -22,7 +23,9 @@ from waiting w;
 perform millrace.project(p_stage_id, v_changes);
 $$;
 
--- Adds attempts of a stage that wait for what the engine does itself; p_job_id: else their own id.
+-- Adds attempts of a stage that wait for children or for a person's decision. Returns them.
+-- p_service: `children` or `decision`.
+-- p_job_id: the job's id; null for the attempt's own.
 create function millrace.add_waiting(
   p_stage_id int, p_run_ids bigint[], p_service text, p_job_id text default null
 ) returns setof millrace.attempts
@@ -47,9 +50,10 @@ left join lateral (
 returning *;
 $$;
 
--- started → queued without costing an attempt. The third release in a row fails it, or a row might
--- be released for ever. A release with an error means that the function reached a limit of CPU or
--- memory: the attempt runs alone from then on.
+-- Puts attempts back into the queue: started → queued. A release costs no attempt of the policy.
+-- The third release in a row fails the attempt, since a row could otherwise be released for ever. A
+-- release with an error says that the function reached its limit of CPU or memory. The attempt then
+-- runs isolated; if it did already, it fails. Returns the stage, which has work.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare

@@ -1,22 +1,25 @@
 -- Waking stages
 --
--- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late;
--- the sweep makes good. None is lost between a worker that leaves and who enqueues: who enqueues
--- takes the stage's advisory lock, shared, until its commit, then looks for a live worker in a
--- fresh snapshot; a leaving worker tries the lock exclusively, then looks at the queue.
+-- A wake-up tells a function that a stage has work, and nothing else. It may get lost, come twice
+-- or come late: the sweep wakes for any ready work. A leaving worker and a transaction that queues
+-- work cannot miss each other. The transaction takes the stage's advisory lock, shared, until its
+-- commit, and then looks for a live worker in a fresh snapshot. The worker tries the same lock
+-- exclusively, and then looks at the queue.
 --
--- Every SQL role can read pg_net's queue: so a wake-up shows a secret that only wakes, where one is
--- set.
+-- Every SQL role can read pg_net's queue. A wake-up therefore carries a secret that can only wake,
+-- where one is set.
 
--- Picks the stages to wake now, notes their wake-ups, and wakes those that workers run. Returns
--- those that functions run. p_scaling_out: the caller's own stage.
+-- Picks the stages that need a wake-up now, inserts a row of wake_ups for each, and posts to the
+-- processes that run stages with host `worker`. Returns the stages that Edge Functions run, for the
+-- caller to wake.
+-- p_scaling_out: the caller's own stage, which may have live workers and is woken all the same.
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
-  -- Above read committed there is no fresh snapshot, so it always wakes.
+  -- Above read committed a statement gets no fresh snapshot, so the function always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
   v_at_workers int[];
@@ -39,7 +42,8 @@ where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
       select from millrace.wake_ups r
       where r.stage_id = s.id
         and r.woken_at > v_now - interval '2 seconds')
-    -- A stage at its limits is woken when a slot is freed, or by the sweep.
+    -- A stage whose limits are used up is woken later: by a worker that frees a slot, or by the
+    -- sweep.
     and (s.limits is null or millrace.hook_has_room(s))));
 if cardinality(v_wakes || v_at_workers) > 0 then
   insert into millrace.wake_ups (stage_id, woken_at)
@@ -47,20 +51,20 @@ if cardinality(v_wakes || v_at_workers) > 0 then
   from unnest(v_wakes || v_at_workers) r
   order by r;
 end if;
--- Functions know no address but the project's, so the database wakes workers itself.
+-- An Edge Function knows the project's address alone, so the database posts to processes itself.
 if v_at_workers is not null then
   perform millrace.post(s.function_name,
     jsonb_build_object('pipeline', p.name, 'stage', s.name), s.seen ->> 'url')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
-  -- The address of a process that is gone for a week is forgotten.
+  -- Skips a process that has not asked to be woken for a week.
   where s.id = any (v_at_workers)
     and (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days';
 end if;
 return v_wakes;
 $$;
 
--- Lists stages as the functions read a wake-up.
+-- Lists stages in the form in which functions read a wake-up.
 create function millrace.wake_list(p_stage_ids int[]) returns jsonb
 stable
 as $$
@@ -72,8 +76,9 @@ return (
   where s.id = any (p_stage_ids) and s.kind <> 'gate');
 $$;
 
--- Wakes the stages that have no live worker and no unanswered wake-up, or all where these are
--- noted. Returns how many.
+-- Posts a wake-up for each of the stages that has no live worker and no unanswered wake-up. Returns
+-- for how many stages it posted.
+-- p_noted: the rows of wake_ups exist already, so all stages are woken.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
 declare
@@ -90,7 +95,8 @@ return (
   where s.id = any (v_wakes) and s.kind <> 'gate');
 $$;
 
--- Wakes stages for a worker that could not deliver their wake-ups, which are noted already.
+-- Wakes stages for a worker that could not deliver their wake-ups. The rows of wake_ups exist
+-- already.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 as $$
 perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
@@ -100,8 +106,10 @@ return jsonb_build_object('woken', millrace.wake(array(
   from jsonb_array_elements(p_stages) s), true));
 $$;
 
--- Wakes an Edge Function, or the worker at p_url, at commit. Reports a missing or wrong setting and
--- never raises: the user's own write goes on.
+-- Has pg_net call an Edge Function once the transaction commits. Returns whether it could. Writes a
+-- missing or wrong setting into millrace.log and does not raise, so that the user's own write goes
+-- on.
+-- p_url: the address of a process to call instead.
 create function millrace.post(p_function text, p_body jsonb, p_url text default null)
 returns boolean
 as $$
@@ -111,7 +119,7 @@ declare
   v_key text;
   v_request bigint;
 
--- Not as initial values, whose errors would escape the handler.
+-- The values are read in the body, since the handler catches no error of a declaration.
 v_url := millrace.setting('project_url');
 v_secret := millrace.setting('wake_secret');
 v_key := case when v_secret is null then millrace.setting('secret_key') end;

@@ -1,13 +1,15 @@
 -- The calls of a worker
 --
--- A worker signs on with its first claim, completes again and again (each call also claims the next
--- batch), renews on a timer, and leaves. A call repeated under its number gets the same batch
--- again.
+-- A worker signs on with its first claim. Each millrace_complete() records results and claims the
+-- next batch. A timer renews the leases, and millrace_leave() signs the worker off. A call that
+-- repeats the last number gets the same batch again.
 --
--- The plan of public functions holds for all that they call: look-ups by index, planned once a
--- connection, since a queue's statistics are always wrong.
+-- The plan of a public function holds for all functions that it calls. It allows only look-ups by
+-- an index, planned once a connection, since a queue's statistics are always wrong.
 
 -- Claims up to p_limit attempts for a worker. The first call signs the worker on.
+-- p_host: the isolate or process of the worker.
+-- p_seq: the number of the call, from 1. A repeated number repeats the answer.
 create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
@@ -27,8 +29,9 @@ if p_worker is null or p_host is null or p_seq is null
     using hint = 'Send a uuid for the worker and one for its process, '
       'a sequence number from 1, and the number of attempts to claim.';
 end if;
--- By turns, so that two never become the last one of the maximum. A first try of this call may
--- have signed it on, and somebody have paused the stage, so the looks come after.
+-- Two workers sign on one after the other, so that they never exceed max_workers together. The
+-- stage and the worker are read under the lock. The first try of a repeated call may have signed
+-- the worker on, or a person may have paused the stage.
 if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
   perform pg_advisory_xact_lock(
     hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
@@ -37,7 +40,7 @@ v_stage := millrace.stage_named(p_pipeline, p_stage);
 v_known := coalesce(v_stage.seen -> 'releases', '[]');
 select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
 if v_worker.id is null then
-  -- Its arrival answers every wake-up so far, even when it is sent home.
+  -- A worker's arrival answers all wake-ups of its stage, even where the worker is refused.
   delete from millrace.wake_ups r
   where r.id in (
     select u.id from millrace.wake_ups u
@@ -50,8 +53,8 @@ if v_worker.id is null then
   insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
   values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
   returning * into v_worker;
-  -- Keeps since when a release works at a stage, of its 20 newest. Where somebody holds the stage's
-  -- row, the next worker that signs on keeps it.
+  -- Writes since when a release works at the stage, for the 20 newest releases. Where another
+  -- transaction has locked the stage's row, the next worker that signs on writes it.
   update millrace.stages s
   set seen = coalesce(s.seen, '{}') || jsonb_build_object('releases', jsonb_path_query_array(
     jsonb_build_object('release', v_release, 'at', v_now) || v_known, '$[0 to 19]'))
@@ -68,8 +71,10 @@ return millrace.claim_next(
   millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
 $$;
 
--- Records the outcomes of a worker's attempts and claims the next p_limit. With p_goodbye it signs
--- off if there is nothing to claim.
+-- Records the outcomes of a worker's attempts and claims up to p_limit others.
+-- p_seq: the number of the call. A repeated number repeats the answer.
+-- p_items: a list of {attempt, token, outcome, …}, 1,000 at most.
+-- p_goodbye: signs the worker off where nothing was claimed and no work is left.
 create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
@@ -81,7 +86,7 @@ declare
   v_done record;
   v_dropped boolean;
 
--- Gates with limits may pass rows, since nobody keeps this transaction open.
+-- Gates with limits may pass rows: no user keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
 if p_limit is null or p_limit not between 0 and 1000 then
   raise exception 'MR002: p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
@@ -109,8 +114,8 @@ return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
   v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 $$;
 
--- Repeats the answer to a worker's last call. May wake a function twice. Releases the attempts that
--- have no room in the batch any more, since a row may have grown.
+-- Repeats the answer to a worker's last call. May wake a function twice. A row may have grown
+-- since; attempts that no longer fit into the batch are reported as released.
 create function millrace.answer_again(p_call millrace.call, p_verdicts json) returns json
 as $$
 declare
@@ -135,13 +140,18 @@ return millrace.claim_answer(p_call,
   'repeated answer', v_filled.batch, array(
     select distinct f.stage_id
     from millrace.version_stages f
-    -- The first call woke workers of the project's own by itself.
+    -- The first call has posted to processes of the project itself.
     join millrace.stages s on s.id = f.stage_id and s.host is null
     where v_stage.id = any (f.needs) and millrace.has_ready_work(f.stage_id)), p_verdicts);
 $$;
 
--- Claims for a worker's next call, shows that, remembers it for a repeat, and scales out. A worker
--- that has left stays so; the slots that it frees may need another.
+-- Claims for a worker's next call, records the call for a repeat, and wakes a further worker where
+-- more work is due. A worker that has left stays so; the slots that it frees may need another
+-- worker.
+-- p_seq: the number of the call.
+-- p_verdicts: the answer to the call's items; null for millrace_claim().
+-- p_ready: the stages that got work by the call.
+-- p_goodbye: signs the worker off where nothing was claimed and no work is left.
 create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
@@ -172,11 +182,12 @@ if v_claim.token is not null then
   v_batch := v_out.batch;
   v_kept := v_out.kept;
   v_cut := v_out.cut;
-  -- The rows of all are gone.
+  -- The rows of all attempts are gone.
   v_claim.token := case when v_kept > 0 then v_claim.token end;
 end if;
--- A full claim has more behind it, for one more worker. An isolated attempt fills its host. The
--- look for work comes last, since it passes all that is started.
+-- Behind a full claim there may be work for one more worker. An isolated attempt fills its host, so
+-- other work needs another host. has_ready_work() comes last, since its index search passes over
+-- all started attempts.
 if (case
     when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
     when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
@@ -193,7 +204,8 @@ if cardinality(v_wake) > 0 then
   v_wake := millrace.stages_to_wake(
     v_wake, case when v_worker.left_at is null then v_stage.id end);
 end if;
--- After the wake-ups: who holds a stage's lock to leave waits for no other's.
+-- Comes after the wake-ups, so that a worker which has the stage's lock exclusively waits for no
+-- other lock.
 v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
   and not millrace.must_stay(v_worker);
 update millrace.workers w
@@ -210,8 +222,11 @@ return millrace.claim_answer(p_call,
   v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
 $$;
 
--- Claims as far as limits and quotas allow; the token is null when it got nothing. p_may_wait: the
--- worker may wait for its turn.
+-- Claims as many attempts as the stage's slots, its limits and quotas allow.
+-- p_may_wait: the call has no rows locked yet, so it may wait for locks.
+-- token: null where nothing was claimed.
+-- taken: how many attempts the claim took, those included that a quota put back.
+-- wait_ms: after how many milliseconds to ask again; null where waiting does not help.
 create function millrace.claim_allowed(
   p_call millrace.call, p_limit int, p_may_wait boolean,
   out token uuid, out entity_ids text[], out items millrace.claimed[], out taken int,
@@ -224,8 +239,8 @@ declare
   v_since timestamptz := millrace.alive_since();
   v_free record;
 
--- Counts the rows in work: a worker that has left still finishes its batch, and the concurrency may
--- not be a multiple of the batch size.
+-- Rows in work have to be added up in two cases. A worker that has left still finishes its batch,
+-- and the concurrency may be no multiple of the batch size.
 if v_limit > 0 and (v_stage.concurrency is not null or exists (
     select from millrace.workers w
     where w.stage_id = v_stage.id and w.working and w.left_at is not null
@@ -245,8 +260,10 @@ else
 end if;
 $$;
 
--- Counts the slots of a stage that a worker may fill now, one claim at a time. wait_ms: slots
--- become free soon.
+-- Returns how many slots of a stage a worker may fill now. An advisory lock lets one claim at a
+-- time count and fill them.
+-- p_may_wait: waits for the lock; false returns no slots where another claim has it.
+-- wait_ms: after how many milliseconds to ask again; null where slots do not become free soon.
 create function millrace.free_slots(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out slots int, out wait_ms int
@@ -263,7 +280,7 @@ if p_worker.left_at is not null then
 elsif p_may_wait then
   perform pg_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id);
 elsif not pg_try_advisory_xact_lock(hashtext('millrace.slots'), p_stage.id) then
-  -- The worker still has rows locked, so this call must not wait for the lock.
+  -- The call still has rows locked, so it must not wait for the lock.
   slots := 0;
   wait_ms := 50;
   return;
@@ -280,8 +297,10 @@ if slots = 0 and v_others.any_leaving then
 end if;
 $$;
 
--- Builds the batch of a claim and shows it. Attempts without room go back, with their share of the
--- limits. kept: how many the batch has; cut: it gave some back.
+-- Builds the batch of a claim and writes onto its rows that they are started. Attempts for which
+-- the batch's bytes leave no room go back into the queue, and their tokens back to the limits.
+-- kept: how many attempts the batch has.
+-- cut: whether some were put back.
 create function millrace.hand_out(
   p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   out batch json, out kept int, out cut boolean
@@ -313,8 +332,9 @@ end if;
 v_is_projected := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 $$;
 
--- Builds the answer to claim and complete. p_cut: the batch is full of bytes, and more is due.
--- p_left: the worker may go.
+-- Builds the answer to millrace_claim() and millrace_complete().
+-- p_cut: the bytes of the batch left no room for all claimed attempts.
+-- p_left: the worker was signed off.
 create function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
@@ -350,7 +370,8 @@ return json_build_object(
   'collect', v_collect);
 $$;
 
--- Names fan-outs with tallies, but for these.
+-- Returns up to 20 fan-outs that have child tallies.
+-- p_except: fan-outs that are left out.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 as $$
 return array(
@@ -364,7 +385,7 @@ return array(
   limit 20);
 $$;
 
--- Reads what a worker's call needs besides worker and stage.
+-- Returns a worker and its stage with the settings that the worker's call needs.
 create function millrace.call_of(p_worker millrace.workers, p_stage millrace.stages)
 returns millrace.call
 as $$
@@ -374,7 +395,7 @@ declare
 select p_worker as worker, p_stage as stage,
   p_stage.enabled and p.enabled and p_stage.kind <> 'gate' and not p_stage.bypassed as open,
   p.is_child,
-  -- As sweep_due() says.
+  -- Computes what sweep_due() returns, without the cost of a call.
   coalesce((
     select o.value::timestamptz <= v_now - interval '1 minute'
       or o.value::timestamptz >= v_now + interval '1 minute'
@@ -387,7 +408,7 @@ where p.id = p_stage.pipeline_id;
 return v_call;
 $$;
 
--- Finds the stage with this name; raises MR003 when there is none.
+-- Returns the stage with this name. Raises MR003 where there is none.
 create function millrace.stage_named(p_pipeline text, p_stage text)
 returns millrace.stages
 stable
@@ -416,15 +437,17 @@ end if;
 return v_stage;
 $$;
 
--- Renews all leases of a worker, as its heartbeat. "lost" lists those of the attempts named that
--- are no longer its own.
+-- Renews all leases of a worker, as its heartbeat.
+-- p_attempts: the attempts that the worker has in work.
+-- Returns {renewed, lost}: how many attempts the worker still has, and those of p_attempts that it
+-- has no more.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 as $$
 declare
   v_in_work bigint[];
 
--- First, as in every call of a worker, so that no two wait for each other.
+-- Each call of a worker locks the worker's row first, so that two calls never wait for each other.
 perform from millrace.workers w where w.id = p_worker for update;
 update millrace.claims c
 set expires_at = v_now + s.lease
@@ -439,8 +462,11 @@ return jsonb_build_object('renewed', cardinality(v_in_work),
   'lost', array(select p from unnest(p_attempts) p where p <> all (v_in_work)));
 $$;
 
--- Signs a worker off, unless work has come meanwhile: then left is false and it should claim again.
--- With p_hand_over it always leaves. p_row_cpu_ms, p_row_bytes: its estimate of a row's cost.
+-- Signs a worker off, unless work has come meanwhile. Then left is false, and the worker should
+-- claim again. The third such call in a row signs the worker off in any case.
+-- p_hand_over: signs off in any case, and wakes the stage for a successor where work is left.
+-- p_row_cpu_ms: the worker's estimate of a row's CPU time in milliseconds; null for none.
+-- p_row_bytes: its estimate of a row's memory in bytes; null for none.
 create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
@@ -459,18 +485,19 @@ perform millrace.drop_claims(p_worker);
 if p_row_cpu_ms is not null then
   perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
 end if;
--- After a third try it leaves all the same: the sweep wakes for ready work.
+-- At the third call the worker leaves without a look: the sweep wakes the stage where work is
+-- ready.
 if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
   update millrace.workers w
   set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
   where w.id = p_worker;
   return '{"left": false, "wake": []}';
 end if;
+-- Signs off before the wake-up, since stages_to_wake() would count the worker as live.
 update millrace.workers w
 set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
 where w.id = p_worker;
--- Signs off first: stages_to_wake() would otherwise count this worker as live. Where the lock is
--- taken, a transaction that queues may rely on this worker, so the stage is woken.
+-- Where another transaction has the lock, it may be queueing work and rely on this worker.
 if p_hand_over and (
     not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
     or millrace.has_ready_work(v_worker.stage_id)) then
@@ -479,7 +506,8 @@ end if;
 return jsonb_build_object('left', true, 'wake', v_wake);
 $$;
 
--- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.
+-- Tells whether a worker that wants to leave should look at its queue once more: where another
+-- transaction is queueing, or work is ready. The header of wake.sql says why.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
 as $$
 if not (
@@ -492,7 +520,7 @@ end if;
 if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
   return true;
 end if;
--- A busy worker of the host looks again when done.
+-- Another worker of the host that is at work looks at the queue again when it is done.
 return millrace.has_ready_work(p_worker.stage_id) and not exists (
   select from millrace.claims c
   join millrace.workers w on w.id = c.worker_id
