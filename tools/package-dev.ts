@@ -1,5 +1,5 @@
 // Runs before `npm pack -w @millrace/dev`. Bundles the stack and the trial to JavaScript, since Node and Deno refuse
-// TypeScript below node_modules, and puts the operators' page beside them.
+// TypeScript below node_modules, and puts the operator's page beside them.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';

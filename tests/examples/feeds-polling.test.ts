@@ -531,7 +531,7 @@ describe('the next pass over an index', () => {
     expect(site.received.map(({ path, headers }) => [path, headers['if-none-match']])).toEqual([['/index', '"v1"']]);
   });
 
-  test('takes what an index names that could not be read before, however old', async () => {
+  test('a poll takes the pages of a sitemap that an index names and that could not be read before, however old', async () => {
     const site = await startSite({ '/s': urlset(pages(1)) });
     site.files['/index'] = sitemapIndex([loc(`${site.url}/inner`, '2026-01-01')]);
     const source = follow(`${site.url}/index`);

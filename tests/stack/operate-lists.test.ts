@@ -155,7 +155,7 @@ test('each forged address is answered in words', async () => {
   }
 });
 
-test('a forged cursor is refused by name, beneath what was shown before', async () => {
+test('the refusal of a forged cursor names it, below the entries that stay shown', async () => {
   const page = await operate.atMachine();
   await changeAnswer(page, 'journal', (answer) => ({ ...answer, next: `1' or true --` }));
   await page.goto(`${operate.pageUrl}#/journal?cursor=1'%20or%20true%20--`);

@@ -71,7 +71,7 @@ test('the history says who, when and how long', async ({ engine }) => {
 
 const at = (time: string) => new Date(time);
 
-test('a claim that a held row did not show leaves no gap in the history', async ({ engine }) => {
+test('a claim of a row that another transaction has locked leaves no gap in the history', async ({ engine }) => {
   await makeNotes(engine);
   const [a, b] = [await insert(engine), await insert(engine)];
   const holder = await engine.database.connect();

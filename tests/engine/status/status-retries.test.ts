@@ -74,7 +74,7 @@ test('no time, and one that never comes, are refused', async ({ engine }) => {
   }
 });
 
-test('a status that is written with it begins its stage at once', async ({ engine }) => {
+test('a status written together with next_attempt_at begins its stage at once', async ({ engine }) => {
   const id = await failedOnce(engine);
   await engine.sql.query(`update public.link set status = 'new', next_attempt_at = null, last_error = null`);
   expect(await row(engine, id)).toMatchObject({ status: 'new', attempt_count: 0, next_attempt_at: null });

@@ -125,7 +125,7 @@ test('a reset asks the condition of a stage anew', async ({ engine }) => {
   expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
 });
 
-test('a reset whose condition no longer holds skips the stage and ends the run at once', async ({ engine }) => {
+test('a reset of a stage whose condition no longer holds skips it and ends the run at once', async ({ engine }) => {
   await engine.pipeline([{ name: 'one' }, { name: 'two', needs: ['one'], when: '$.entity.label like_regex "^item"' }]);
   const id = await ranThrough(engine, ['one', 'two']);
   await engine.sql.query(`update public.items set label = 'stop' where id = $1`, [id]);

@@ -125,7 +125,7 @@ class TurnRecord {
     return answerOf(kept as Generated);
   }
 
-  /** The tool, whose outputs are recorded. */
+  /** Returns the tool with an execute() that records its outputs, or gives back the one that is recorded for a call. */
   recorded<T extends Tool>(name: string, tool: T): T {
     const { execute } = tool;
     if (!execute) return tool;

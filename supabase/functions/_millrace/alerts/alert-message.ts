@@ -8,11 +8,11 @@ type Facts = TakenMessage['events'][number];
 export type AlertEvent = Facts & {
   /** The sentence. */
   message: string;
-  /** How it stands now, where that is not what the sentence says. */
+  /** How the alert stands now, where the sentence says otherwise. */
   now?: string | undefined;
-  /** Where one reads what to do. */
+  /** The address of the page that says what to do. */
   playbook?: string | null | undefined;
-  /** Of an alert that is raised. */
+  /** The links to act on an alert; an alert that has ended has none. */
   links?: AlertLinks | undefined;
 };
 

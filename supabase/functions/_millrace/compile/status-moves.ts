@@ -85,7 +85,7 @@ function within(status: StatusDefinition, at: ShownStage): Target[] {
 
 const begins = (at: ShownStage): Target => ({ value: at.ready, phase: at.manual ? 'asked' : 'queued', at });
 
-/** From a stage that is done to the one that is next. */
+/** Moves from a stage that is done to each later stage that has only skippable stages before it. */
 function onward(stages: ShownStage[], i: ShownStage): Target[] {
   return stages
     .filter((j) => j.position > i.position && mayPass(stages, i.position, j.position))
@@ -93,7 +93,7 @@ function onward(stages: ShownStage[], i: ShownStage): Target[] {
     .flatMap((target) => i.live.map((was) => ({ ...target, was })));
 }
 
-/** From the gate of a layer where a row waits, and from a stage that the run goes on without. */
+/** Moves from the gate of a layer where a row waits, and from a failed stage without which the run goes on. */
 function aside(stages: ShownStage[], i: ShownStage): Target[] {
   return stages.flatMap((j) => {
     if (!mayPass(stages, i.position, j.position)) return [];

@@ -4,8 +4,8 @@ import { decisionSchema } from './decision-schema.ts';
 import * as defaults from './stage-defaults.ts';
 
 // The fields of a definition, as zod schemas. `wanted` completes "must be …" in the messages of the compiler, and
-// `remedy` says what to do. Migrations show the fields in this order. From the schema of a shared limit, `npm run check
-// -- --write` generates the JSON Schema by which millrace.define_limit() checks a limit.
+// `remedy` says what to do. Migrations show the fields in this order. The engine's build makes a JSON Schema of the
+// schema of a shared limit, and millrace.define_limit() checks a limit by it.
 
 const says = (wanted: string, remedy?: string) => ({ wanted, ...(remedy && { remedy }) });
 /** A text of this pattern. */
@@ -257,7 +257,7 @@ const showsGate = z
   })
   .meta(says('an object of queued and completed'));
 
-/** Fields of every stage that an Edge Function runs. */
+/** Fields of every stage that has a function, or with host 'worker' a process in its place. */
 const worked = {
   /** The Edge Function that runs the stage. */
   function: text(
@@ -639,5 +639,5 @@ export type PipelineOptions = z.output<typeof pipelineSchema>;
 export type StageInput = z.input<typeof stageSchema>;
 export type FunctionStageInput = z.input<typeof functionStage>;
 export type StageDefinition = z.output<typeof stageSchema>;
-/** A stage that an Edge Function runs. */
+/** A stage that has a function, or with host 'worker' a process in its place. */
 export type WorkedStageInput = Extract<StageInput, { function: string }>;

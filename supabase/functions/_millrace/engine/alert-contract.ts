@@ -69,7 +69,7 @@ export const takenMessage = z.object({
   sender: z.string().nullable(),
   api_url: z.string(),
   project: z.string().nullable(),
-  /** The address of the operators' page; null where it is not set. */
+  /** The address of the operator's page; null where it is not set. */
   page_url: z.string().nullish(),
   /** The folder of the playbooks. */
   playbooks_url: z.string().nullish(),

@@ -97,7 +97,7 @@ export const pollAnswer = z.object({ jobs: z.array(waitingJob), more: z.boolean(
 /** How many of the jobs the report changed. */
 export const noteJobsAnswer = z.object({ noted: z.number() });
 export const noteFaultsAnswer = z.object({ noted: z.number() });
-/** The owner of a job; null when no attempt waits for it. */
+/** The owner of a job; null when no attempt has the job's id, two waiting attempts have it, or its stage is unknown. */
 export const jobOwnerAnswer = z
   .object({
     function: z.string(),

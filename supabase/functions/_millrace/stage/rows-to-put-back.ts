@@ -1,2 +1,2 @@
-/** Functions that put claimed rows which wait for a call back into the queue. A process that is to end calls each of them. */
+/** Functions that put claimed rows whose call has not begun back into the queue. A process calls each before it ends. */
 export const rowsToPutBack = new Set<() => void>();

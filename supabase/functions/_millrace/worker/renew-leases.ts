@@ -2,12 +2,12 @@ import type { Engine } from '../engine/engine-client.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-// The engine counts a worker as alive for 15 s after it last heard of it.
+// The engine counts a worker as alive for 15 s after its last call.
 const LONGEST_INTERVAL_MS = 5_000;
 
 /**
- * Renews a worker's heartbeat and leases on a timer, a third of a lease apart, until the returned function is called.
- * `onLost` gets those of the `unfinished` attempts whose leases are lost.
+ * Renews a worker's heartbeat and leases on a timer until the returned function is called: every five seconds, or each
+ * third of a lease if that is shorter. `onLost` gets the `unfinished` attempts whose leases are lost.
  */
 export function renewLeases(options: {
   engine: Pick<Engine, 'renew'>;
