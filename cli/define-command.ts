@@ -70,7 +70,7 @@ export function defineCommand<const Own extends Options>(definition: Definition<
       const { values, positionals } = read(args, { ...commonOptions, ...options }, usage);
       const tooMany = positionals[takesWords];
       if (tooMany !== undefined) throw new CommandError(`${unexpected(tooMany, args)}\n\n${usage}`, 2);
-      // As a shell makes of a variable that is not set.
+      // A shell makes an empty word of a variable that is not set.
       if (positionals.includes('')) throw new CommandError(`There is an empty word.\n\n${usage}`, 2);
       return run({ values: values as Values<Own>, words: positionals });
     },

@@ -12,7 +12,7 @@ export interface Throttle {
 
 export interface Pause {
   at: string | null;
-  /** Of a bypass: when it ends by itself. */
+  /** When a bypass ends by itself. */
   until?: string | null;
   by: string | null;
   reason: string | null;
@@ -21,7 +21,7 @@ export interface Pause {
 /** Why nobody takes up what is ready at a stage. */
 export interface Unattended {
   since: string;
-  /** Such as `nobody takes it up: leads-strategy answered 503 14 s ago: the function did not start`. */
+  /** The reason, such as `nobody takes it up: leads-strategy answered 503 14 s ago: the function did not start`. */
   why: string;
   remedy: string;
   function_name: string;
@@ -29,12 +29,12 @@ export interface Unattended {
 
 /** Why attempts of a stage are in backoff: the newest failure of those that are due first. */
 export interface Backoff {
-  /** Left out where none has failed, such as those that a quota holds back. */
+  /** The failure's code; left out where no attempt has failed, as where a quota keeps all of them back. */
   code?: string;
   message?: string;
-  /** When it failed. */
+  /** When the attempt failed. */
   at?: string;
-  /** When the first of them is tried. */
+  /** When the first attempt in backoff is due. */
   next_at: string;
 }
 
@@ -81,7 +81,7 @@ export interface StageHealth {
   function?: string | null;
   releases?: { release: string; at: string }[] | null;
   costs?: { memory_bytes: number | null; lives_cut: number } | null;
-  /** Of a stage that workers of the project's own run; empty before the first has asked for work. */
+  /** The worker of a stage on hosts of the project's own; empty before the first one has asked for work. */
   worker?: WorkerSeen;
 }
 
@@ -89,7 +89,7 @@ export interface StageHealth {
 export interface WorkerSeen {
   seen_at?: string;
   release?: string;
-  /** Where a process is woken. */
+  /** The address at which the process is woken. */
   url?: string;
 }
 
@@ -98,7 +98,7 @@ export interface PipelineHealth {
   enabled: boolean;
   paused: Pause | null;
   open_alerts: string;
-  /** How many it has, of which the overview leaves out those that have nothing to do. */
+  /** How many stages the pipeline has; the overview leaves out stages that have nothing to do. */
   stages: number;
 }
 
@@ -107,7 +107,7 @@ export interface Overview {
   you: { subject: string | null; role: string; payloads: boolean };
   /** Not in the answer of an earlier release. */
   well?: Well;
-  /** `-infinity` before the first. */
+  /** `-infinity` before the first sweep. */
   last_sweep_at: string | null;
   installed_at: string | null;
   pipelines: PipelineHealth[];
@@ -119,7 +119,7 @@ export interface Overview {
 
 export interface LastAnswer {
   function_name: string;
-  /** Such as `answered 503`. */
+  /** The answer in words, such as `answered 503`. */
   answered: string;
   means: string;
   /** Null where the function answered well. */
@@ -317,13 +317,13 @@ export interface Figures {
 }
 
 export interface StageFigures extends Figures {
-  /** How much completed, by the minute or the hour; null where nothing has. */
+  /** How many attempts completed in each minute or hour; null where none has. */
   trend?: Record<string, number> | null;
 }
 
 export interface Series {
   points: Figures[];
-  /** By stage, all steps together, where they were asked for. */
+  /** The figures of each stage over all steps, where the request asks for them. */
   stages?: Record<string, StageFigures>;
 }
 
@@ -463,7 +463,7 @@ export interface Run extends ListedRun {
   unattended?: ({ stage: string } & Unattended)[];
   attempts: Attempt[];
   cost_usd: number | null;
-  /** How many attempts used what a provider gave no tokens for; cost_usd leaves them out. */
+  /** How many attempts have usage for which the provider reported no tokens; cost_usd leaves them out. */
   unreported: number;
   metadata: Payload | null;
   table: { name: string; id: number; key: string };

@@ -8,7 +8,7 @@ export interface Listed {
   stages: StageHealth[];
 }
 
-/** Whether something is to be done at a stage, or somebody holds it back. */
+/** Returns whether a stage has something to do, or a person has paused, throttled or bypassed it. */
 export const isBusy = (s: StageHealth) =>
   s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
 
@@ -38,11 +38,11 @@ export function sayWorker({ worker }: StageHealth, nowMs: number): string | unde
   return `${named} last seen ${age(nowMs - Date.parse(worker.seen_at))} ago`;
 }
 
-/** Whether nothing is to be done in a pipeline, and nobody holds it back. */
+/** Returns whether a pipeline has nothing to do, no open alert, and no stage that a person has paused, throttled or bypassed. */
 export const isQuiet = ({ pipeline, stages }: Listed) =>
   pipeline.enabled && pipeline.open_alerts === '0' && !stages.some(isBusy);
 
-/** The pipelines with their stages: first those with alerts, then what nobody works at, what is late, dead, paused, and what has most to do. */
+/** Sorts pipelines and stages: alerts first, then unattended, late, dead and paused stages, then those with most to do. */
 export function byNeed({ pipelines, stages }: { pipelines: PipelineHealth[]; stages: StageHealth[] }): Listed[] {
   // Each pipeline's stages are found and summed once: an overview may hold a thousand.
   const of = new Map<string, StageHealth[]>(pipelines.map(({ pipeline }) => [pipeline, []]));
@@ -93,13 +93,13 @@ export function sayQuietAlerts({ quiet_alerts: quiet = 0 }: Well): string | unde
 /** A sweep that ran longer ago than this is one that does not run; an engine that is younger may not have swept yet. */
 const boundMs = 60_000;
 
-/** When it ran last; whether it does not run, and whether its first time is still to come. */
+/** When the sweep ran last, whether it has stopped, and whether it has yet to run for the first time. */
 export interface Sweep {
   at: string | null;
   is: 'well' | 'due' | 'silent';
 }
 
-/** How the sweep is at a moment, in milliseconds as the database counts them. */
+/** Returns the state of the sweep at a time of the database's clock, in epoch milliseconds. */
 export function sweepOf({ last_sweep_at, installed_at }: Overview, nowMs: number): Sweep {
   // PostgreSQL has a time before all others, which JavaScript does not.
   const at = last_sweep_at !== null && Number.isFinite(Date.parse(last_sweep_at)) ? last_sweep_at : null;
@@ -108,6 +108,6 @@ export function sweepOf({ last_sweep_at, installed_at }: Overview, nowMs: number
   return { at, is: isRecent(installed_at ?? null) ? 'due' : 'silent' };
 }
 
-/** The engine's own alerts before all others, which may come of them. */
+/** Puts the engine's own alerts first: the others may follow from them. */
 export const engineFirst = (alerts: Alert[]): Alert[] =>
   alerts.toSorted((a, b) => Number(b.kind === 'engine') - Number(a.kind === 'engine'));

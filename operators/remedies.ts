@@ -27,7 +27,7 @@ export function readRemedies(page: string): (code: string | undefined) => Remedy
       is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
       told: {
         cause: plain(cause),
-        // Beside one error nobody reads what the page says above its tables of these two words.
+        // The page explains these two words above its tables, which a reader of one error does not see.
         remedy: plain(remedy)
           .replace(/^For good\b/, 'It fails for good')
           .replace(/^Retried\b/, 'Such an attempt is retried'),

@@ -32,7 +32,7 @@ const rewrites = [
   /\balter\s+schema\s+millrace\w*/i,
   /\bdisable\s+trigger\s+millrace_\w*/i,
 ];
-/** Extensions that the engine needs. With the last two jobs and secrets go, which a later creation does not bring back. */
+/** Extensions that the engine needs. Dropping the last two deletes jobs and secrets, which a later creation does not restore. */
 const needed = ['pg_net', 'pg_cron', 'supabase_vault'];
 
 /**
@@ -49,7 +49,7 @@ export function dropFaults(migrations: Migration[]): string[] {
     .map(({ name, text, until }) => ({
       name,
       bare: text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', ''),
-      // A later migration may bring a stage back whose columns this one drops.
+      // Looks at earlier migrations alone: a later one may define a stage again whose columns this one drops.
       ours: /\bdrop\s+column\b/i.test(text) ? stageColumns(until) : new Set<string>(),
     }));
   return later.flatMap(({ name, bare, ours }, at) => [

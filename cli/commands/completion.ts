@@ -14,7 +14,7 @@ const usage = `npx millrace completion bash | zsh | fish | powershell
 interface Completed {
   name: string;
   summary: string;
-  /** Without their dashes. */
+  /** The options' names without their dashes. */
   options: string[];
 }
 

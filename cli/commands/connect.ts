@@ -48,7 +48,7 @@ export const connect = defineCommand({
 export interface Connected {
   project_url: string;
   secret: string;
-  /** By which the database tells what its wake-up was answered. */
+  /** The id by which the database finds the answer to its wake-up. */
   wake_up: number | null;
 }
 
@@ -57,7 +57,7 @@ const gateways = ['http://api.supabase.internal:8000', 'http://api-gw:8000', 'ht
 
 /**
  * Connects the project at the address that its functions see, or else at a gateway's, where the database cannot reach that one.
- * Resolves to what the function answered once a wake-up was. Throws a CommandError that says what stands in the way.
+ * Resolves to the function's answer once a wake-up was answered. Throws a CommandError that says why it cannot connect.
  */
 export async function connectTarget(url: string, headers: Record<string, string>): Promise<Connected> {
   const own = await callConnect(url, headers);

@@ -49,7 +49,7 @@ function readPages(): Page[] {
   const about = new Map(
     [...index.matchAll(/^- \[[^\]]*\]\(([^)]+)\.md\): (.*)$/gm)].map(([, name, text]) => [name, text]),
   );
-  // Of pages that stand together there, each goes by its own title.
+  // Pages that share a line of llms.txt are listed by their own titles.
   const isShared = (text: string | undefined) => [...about.values()].filter((other) => other === text).length > 1;
   const files = fs.readdirSync(folder, { recursive: true }).map((file) => String(file).split(path.sep).join('/'));
   return files

@@ -55,7 +55,7 @@ async function definitionsBehind(project: Project, health: Health, push: string)
     (error: Error) => [error.message],
   );
   const migrated = [...definitionsIn(sinceUninstall(migrationTexts(project))).values()];
-  // doctor() names those that a push would not bring back.
+  // doctor() names the pipelines that a push would not restore.
   const lost = lostPipelines(health);
   const others = migrated.filter(
     ({ pipeline, digest }) => definitions[pipeline] !== digest && !lost.includes(pipeline),

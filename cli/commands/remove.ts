@@ -43,7 +43,7 @@ export const remove = defineCommand({
   },
 });
 
-/** A change, and for a file that goes what `add` might have written there. */
+/** A change; for a file that is deleted, also the texts that `add` might have written there. */
 interface Removed {
   change: Change;
   written?: string[];
@@ -72,7 +72,7 @@ async function removeChanges(project: Project, pipeline: string, stages: string[
   return { changes, kept: sections.kept, columns: defined?.definition.input.entity.projection === 'columns' };
 }
 
-/** Throws a CommandError where a stage that no definition has did not leave its function either. */
+/** Throws a CommandError where a stage is in no definition and has no function that it left behind. */
 function requireLeftOver({ root }: Project, pipeline: string, stage: string, there: string[]): void {
   if (fs.existsSync(path.join(root, 'supabase/functions', functionOf(pipeline, stage)))) return;
   const has = there.length > 0 ? `Pipeline ${pipeline} has no stage ${stage}: it has ${there.join(', ')}` : undefined;

@@ -51,7 +51,7 @@ function withNewName(stages: Defined['definition']['stages'], { pipeline, stage,
   return Object.fromEntries(entries) as typeof stages;
 }
 
-/** The same in their text. */
+/** Renames the stage in the text of other stages: in needs, conditions and the function's name. */
 function inTexts(text: string, { pipeline, stage, name }: Renamed): string {
   const quoted = (word: string) => new RegExp(`(['"\`])${word}\\1`, 'g');
   return text

@@ -90,7 +90,7 @@ function codeOf(root: string, folder: string): string[] {
   return fs.existsSync(path.join(root, test)) ? [...files, test] : files;
 }
 
-/** A function's name where no longer one holds it. */
+/** Matches a function's name where it is no part of a longer name. */
 const whole = (name: string) => new RegExp(`(?<![\\w-])${name}(?![\\w-])`, 'g');
 
 /** The text of a stage's code with the stage's new name: where it says which stage it is, and in the names that `add` wrote. */

@@ -86,7 +86,7 @@ export function stageOptions({ pipeline, work, when, batch }: Added, stage: stri
   if (work === 'external') {
     return { kind: 'external', ...worked, completion: { callback: true, pollSeconds: 10, deadlineSeconds: 600 } };
   }
-  // A model takes seconds, in which the stage has so many rows in work.
+  // A model takes seconds, so the stage has many rows in work meanwhile.
   const waits = work === 'model' && { concurrency: 50, leaseSeconds: 60, timeoutSeconds: 50 };
   // Rows of a batch wait for its own pipeline, which asks the provider.
   const completion = batch && { completion: { callback: true, pollSeconds: null, deadlineSeconds: 200_000 } };

@@ -105,7 +105,7 @@ async function removal(project: Project, options: UninstallOptions): Promise<Cha
 
 const ending = 'uninstall_millrace.sql';
 
-/** Where an uninstall was the last that was written: the same migration with what is asked for now. */
+/** Returns the newest migration, if it is an uninstall, with the text for the present options. */
 function otherRemoval(project: Project, options: UninstallOptions): Change | undefined {
   const { root } = project;
   if (fs.existsSync(path.join(root, runtimeFolder, 'manifest.json'))) return undefined;
@@ -120,7 +120,7 @@ const removalSql = ({ columns, cancel }: UninstallOptions) =>
     .filter(Boolean)
     .join('\n');
 
-/** By itself, since the supabase CLI prints the whole of a statement that fails, and the engine's own refusal is in one of 700 lines. */
+/** Refuses in a statement of its own: the supabase CLI prints a failed statement whole, and the engine's removal has 700 lines. */
 const refuseSql = `-- Refuses while runs are live.
 do $live$
 declare

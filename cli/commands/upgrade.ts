@@ -96,7 +96,7 @@ async function engineSteps(project: Project, { level, release }: Manifest): Prom
   }));
 }
 
-/** The pins that a release before has written, in every function; a pin of the project's own stays. */
+/** Replaces the pins that an earlier release wrote, in every function. A pin of the project's own stays. */
 function pinChanges({ root }: Project, before: Manifest, own: Manifest): Change[] {
   const folder = path.join(root, 'supabase', 'functions');
   const [old, now] = [before, own].map((of) => ({ ...of.imports, ...of.modelImports }));

@@ -25,7 +25,7 @@ export async function actInBulk(
     const pipeline = shellWord(String(filter.pipeline));
     say(context, preview, () => [
       'No run matches; nothing was done.',
-      // Mostly a name was misspelt.
+      // The usual cause is a misspelt name.
       pc.dim(`Look: npx millrace dead ${pipeline}, npx millrace runs ${pipeline}`),
     ]);
     return 0;
@@ -69,7 +69,7 @@ async function consent(context: Context, preview: Bulk, given: string | undefine
   }
   process.stdout.write(`${previewLines(preview).join('\n')}\n`);
   const terminal = readline.createInterface({ input: process.stdin, output: process.stdout });
-  // Ctrl-C and ctrl-D are a no.
+  // Ctrl-C and ctrl-D answer no.
   const closed = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)));
   const ask = (question: string) => Promise.race([terminal.question(question).catch(() => undefined), closed]);
   try {

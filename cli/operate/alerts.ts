@@ -57,7 +57,7 @@ async function listAlerts(context: Context): Promise<0> {
 /** The lines that tell an operator what to do about an alert, how to look further, and how to silence it. */
 export const nextSteps = ({ id, kind, pipeline, playbook }: DescribedAlert) => [
   pc.dim(line(`What to do: ${playbook}`)),
-  // Only what failed for good is in the list of the dead. status has errors that are tried again, backlog and spending.
+  // The command dead lists only what failed for good; status shows errors that are retried, backlog and spending.
   pc.dim(`Look: npx millrace ${kind === 'dead' ? 'dead' : 'status'}${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
   pc.dim(`It is known: npx millrace silence ${id} --minutes 60 --reason …`),
 ];
@@ -94,7 +94,7 @@ async function actOnSilence(context: Context): Promise<0> {
     throw new CommandError('Name an alert, or what it is like: one of them.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
-  // None is silenced where one is misspelt.
+  // Reads all numbers first, so that a misspelt one keeps the command from silencing any alert.
   const alerts = word === undefined ? [undefined] : context.words.map((each) => numberIn(each, 'ALERT'));
   for (const alert of alerts) {
     const request = defined({ verb: 'silence', ...like, alert, minutes, reason });

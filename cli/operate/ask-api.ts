@@ -95,7 +95,7 @@ function faultOf(url: string, name: string, status: number, said: Refused | unde
   }
   if (status === 406) return new ApiError(4, { code: said?.code, message: notServed(url) });
   if (said?.message && status < 500) {
-    // The function's parameter and the database's right mean nothing to a user of the command.
+    // Removes the function's parameter from the message, which means nothing to a user of the command.
     const message = sentence(said.message.replace(/^(?:p_query|p_request|filter|do)\./, ''));
     return new ApiError(3, {
       code: said.code,

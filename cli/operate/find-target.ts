@@ -21,7 +21,7 @@ export function nameOfUser(): string {
   try {
     return os.userInfo().username;
   } catch {
-    // A container may know its user by number alone.
+    // In a container the user may have a number and no name.
     return process.env.USER || 'cli';
   }
 }
@@ -111,7 +111,7 @@ const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
 export function targetAt(url: string, root: string, remote: string | undefined): string {
   const stack = findRunningStack(root);
   if (stack?.apiUrl === url) return targetOf(stack);
-  // Without --remote it asks what `supabase start` runs.
+  // Without --remote the supabase CLI asks what `supabase start` runs.
   if (isOnThisMachine(url)) return '';
   return remote ? `--remote=${remote}` : '--remote';
 }

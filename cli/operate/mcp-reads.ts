@@ -170,7 +170,7 @@ function projectTools(api: Api): Tool[] {
         'Operators, channels of alerts with their last message, jobs of pg_cron with their last run, settings and pipelines; with pipeline, ' +
         'its newest versions.',
       shape: { pipeline: name.optional() },
-      // The findings are the tool doctor's.
+      // The tool doctor answers the findings.
       run: async (given) => ({ ...(await api.read<Settings>('settings', given)), findings: undefined }),
     },
   ];

@@ -25,9 +25,9 @@ export const open = defineOperate({
 async function serve(context: Context): Promise<0> {
   const { target } = context;
   const given = readPort('--port', textOf(context, 'port'));
-  // A key that is refused fails the command here, not the page in a browser.
+  // Reads once, so that a refused key fails the command and not the page in a browser.
   await context.api.read('overview');
-  // A user's token may not write it, and loses nothing by that.
+  // A user's token may not write the page's address: that is no error.
   const keep = (page: string | null) => keepPage(target.url, target.headers, page).catch(() => '');
   const before = /^http:\/\/127\.0\.0\.1:(\d+)\/operate\/$/.exec(await keep(null))?.[1];
   let api: OperateApi | undefined;
@@ -37,7 +37,7 @@ async function serve(context: Context): Promise<0> {
       else reply(response, 500, { message: String(error) });
     });
   });
-  // Links of earlier messages lead here again where the port is the same.
+  // Tries the former port first, so that links of earlier messages lead to the page again.
   const port = await (given === undefined && before
     ? listen(server, Number(before)).catch(() => listen(server, 0))
     : listen(server, given ?? 0));

@@ -56,7 +56,7 @@ async function answers(page: string): Promise<boolean> {
   }
 }
 
-/** Where there is no browser, the address that was printed is enough. */
+/** Opens an address in a browser. Without a browser nothing happens: the address was printed. */
 function browse(url: string): void {
   const programs: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
     darwin: ['open'],

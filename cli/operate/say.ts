@@ -11,7 +11,7 @@ import { clip, terminalWidth } from './table.ts';
 /** JSON in one line, in which a terminal finds nothing to obey and nothing hides. */
 export function inertJson(value: unknown): string {
   return JSON.stringify(value).replace(hidden, (character) =>
-    // As JSON has it: half by half.
+    // Escapes each half of a surrogate pair, as JSON has it.
     character.replace(/[\s\S]/g, (half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 }

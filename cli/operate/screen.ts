@@ -73,7 +73,7 @@ export function keepDrawing({ look, frame, at, isOver }: Drawing): Promise<void>
     };
     const end = () => {
       leave();
-      // A look that is under way would hold the process.
+      // A read that is under way would keep the process alive.
       process.exit(0);
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);

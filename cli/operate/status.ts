@@ -61,7 +61,7 @@ async function tellStatus(context: Context): Promise<0 | 1> {
 
 const some = (value: number) => (value > 0 ? count(value) : '');
 
-/** The range that --range names. */
+/** Returns the range that --range names. */
 function rangeIn(name: string | undefined, pipeline: string | undefined): Range {
   if (name === undefined) return rangeOf(name);
   if (pipeline === undefined) throw new CommandError('--range is for the figures of one pipeline: name it.', 2);

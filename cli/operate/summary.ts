@@ -44,7 +44,7 @@ async function wellNow({ url, headers }: Context['target']): Promise<Pick<Well, 
   }
 }
 
-/** The same of one pipeline: what is not well elsewhere in the project counts where it is no pipeline's. */
+/** Returns the summary of one pipeline: its own faults and alerts, and those that belong to no pipeline. */
 export function summaryOf({ overview, alerts }: Summary, pipeline: string | undefined): Summary {
   if (!pipeline) return { overview: { ...overview, well: wellOf(overview) }, alerts };
   const own = (of: { pipeline?: string | null | undefined }) => of.pipeline === pipeline;

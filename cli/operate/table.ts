@@ -6,9 +6,9 @@ import { cut, visible } from '../../operators/visible.ts';
 
 export interface Column {
   head: string;
-  /** Numbers stand to the right. */
+  /** Whether the column is aligned to the right, as numbers are. */
   right?: boolean;
-  /** To how many characters it may be cut; whole where it is left out. */
+  /** To how many characters the column may be cut; left out, it is never cut. */
   least?: number;
   /** Whether its texts go on in the next line where they are too long: only for the last column. */
   wraps?: boolean;

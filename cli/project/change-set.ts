@@ -43,11 +43,11 @@ export function patchOf(root: string, changes: Change[]): string {
 }
 
 /**
- * Writes all of it or nothing: each text goes into a new file beside its place first, and when one cannot be put there, those
- * that were come back. Ctrl-C waits until all is written. Throws an error that names the file.
+ * Writes all changes or none: each text goes into a new file beside its place first. When one cannot be put in its place,
+ * the former files are restored. Ctrl-C waits until all is written. Throws an error that names the file.
  */
 export function applyChanges(root: string, changes: Change[]): void {
-  // Heard when this has returned, since nothing here waits.
+  // Node calls these listeners after this function has returned, since nothing here waits.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
   const done: { place: string; before: string | null }[] = [];
   const made: string[] = [];
@@ -78,7 +78,7 @@ export function applyChanges(root: string, changes: Change[]): void {
       if (before === null) fs.rmSync(place, { force: true });
       else fs.writeFileSync(place, before);
     }
-    // Where a file stands in the way of a folder, there is no part.
+    // A part is missing where a file stands in the way of its folder.
     for (const { part } of writes) if (fs.existsSync(part)) fs.rmSync(part);
     for (const folder of made) fs.rmSync(folder, { recursive: true, force: true });
     throw new Error(`Nothing was written: ${(error as Error).message}.`);
@@ -125,7 +125,7 @@ function removeEmptyFolders(root: string, folder: string): void {
   if (folder === '.') return;
   const place = path.join(root, folder);
   const found = fs.lstatSync(place, { throwIfNoEntry: false });
-  // A link to a folder is the user's own.
+  // Keeps a link to a folder, which is the user's own.
   if (found && (!found.isDirectory() || fs.readdirSync(place).length > 0)) return;
   if (found) fs.rmdirSync(place);
   removeEmptyFolders(root, path.dirname(folder));

@@ -50,7 +50,7 @@ export async function loadModules(
       sourcemap: 'external',
       sourcesContent: false,
       logLevel: 'silent',
-      // Deno reads none.
+      // Deno reads no tsconfig.json.
       tsconfigRaw: {},
       nodePaths: nodeModules(),
       plugins: [

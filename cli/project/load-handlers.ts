@@ -94,7 +94,7 @@ function requiredIn(schema: z.ZodType | undefined): string[] {
     try {
       return !inner.safeParse(undefined).success;
     } catch {
-      // A check that is asynchronous is not asked.
+      // An asynchronous check cannot be run here: the property counts as optional.
       return false;
     }
   };

@@ -34,7 +34,7 @@ export function conditionFault(condition: string): string | undefined {
   return pathFault(condition, true);
 }
 
-/** The same of any jsonpath; one that is to be a predicate is true or false of a row. */
+/** Returns what is wrong with any jsonpath. `predicate`: whether it must be true or false of a row. */
 export function pathFault(condition: string, predicate: boolean): string | undefined {
   try {
     const kind = new Reader(condition).whole();

@@ -11,13 +11,13 @@ export interface Finding {
 
 /** Whether the database is well. */
 export interface Health {
-  /** Whether all is well: nothing is found, no alert is above its bound that is not silenced, and the sweep is on time. */
+  /** Whether all is well: no finding, no alert above its bound unless silenced, and the sweep on time. */
   ok: boolean;
   /** The faults, the most urgent first. */
   faults: HealthFault[];
-  /** The same without alerts. */
+  /** The faults that are no alerts. */
   findings: Finding[];
-  /** Of what release the engine in the database is, and at which level. */
+  /** The release of the engine in the database; `level`: its level. */
   release: string;
   level: number;
   /** The digest of each pipeline's definition, by its name. */

@@ -30,7 +30,7 @@ export async function runForeign<Result>(run: () => Promise<Result>): Promise<Re
   } finally {
     process.off('beforeExit', never);
     running -= 1;
-    // Several may run beside each other.
+    // Restores the process only after the last of several calls side by side.
     if (running === 0) Object.assign(process, { exit: own.exit }).stdout.write = own.write;
   }
 }

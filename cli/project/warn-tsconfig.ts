@@ -31,7 +31,7 @@ export function warnTsconfig(root: string, tests?: string): void {
   );
 }
 
-/** As far as the beginnings of its patterns tell. */
+/** Returns whether a tsconfig.json includes a place, as far as the beginnings of its patterns show. */
 function takesIn({ files, include = files ? [] : ['**/*'], exclude = [] }: TsConfig, place: string): boolean {
   const [folder = ''] = place.split('/');
   const isIncluded = include.some((pattern) => {

@@ -16,7 +16,7 @@ export function limitsIn(migrations: string[]): Map<string, string> {
   return found;
 }
 
-/** A migration that defines those limits that are not defined so yet; null when there are none. It goes before the pipelines'. */
+/** Returns a migration that defines limits which are new or changed; null without any. It goes before the pipelines' migrations. */
 export function limitMigration(limits: LimitsJson, defined: Map<string, string>): string | null {
   const changed = Object.entries(limits).filter(([name, limit]) => defined.get(name) !== JSON.stringify(limit));
   const lines = changed.map(
@@ -25,7 +25,7 @@ export function limitMigration(limits: LimitsJson, defined: Map<string, string>)
   return lines.length > 0 ? [...heading('define'), ...lines, ''].join('\n') : null;
 }
 
-/** A migration that drops those that are no longer there; null when there are none. It goes after the pipelines'. */
+/** Returns a migration that drops limits which are gone; null without any. It goes after the pipelines' migrations. */
 export function limitDrops(limits: LimitsJson, defined: Map<string, string>): string | null {
   const gone = [...defined.keys()].filter((name) => !(name in limits));
   const lines = gone.map((name) => `select millrace.drop_limit('${name}');`);

@@ -41,7 +41,7 @@ export function pipelineMigration(
     ...renaming,
     ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),
-    // A name may hold the tag that ends the text.
+    // Escapes the tag that ends the text, which a name may contain.
     `select millrace.define($pipeline$${compiledText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
     '',
     ...gone.map(
@@ -50,7 +50,7 @@ export function pipelineMigration(
           .map((column) => `drop column if exists ${column}`)
           .join(', ')};\n`,
     ),
-    // The functions that define() has just written still show the former stages.
+    // Writes the functions again: define() has just written them for the columns of the former stages, too.
     ...(gone.length > 0 ? [`select millrace.attach('${pipeline.pipeline}');`, ''] : []),
   ].join('\n');
 }

@@ -37,8 +37,8 @@ export function withRenamed(before: CompiledPipeline, renamed: Renamed[]): Compi
 }
 
 /**
- * The statements that rename the columns of stages. They are refused while runs are live, whose handlers would be given results under
- * the former names, and hold the table, so that no run begins meanwhile.
+ * Returns the statements that rename the columns of stages. They raise while runs are live, whose handlers would get results
+ * under the former names. They lock the table, so that no run begins meanwhile.
  */
 export function renamingSql({ pipeline, entity }: CompiledPipeline, renamed: Renamed[]): string[] {
   const own = renamed.filter((one) => one.pipeline === pipeline);

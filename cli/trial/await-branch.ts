@@ -6,7 +6,7 @@ import type { HostedProject } from './hosted-project.ts';
 const boundMs = 4 * 60_000;
 const pauseMs = 10_000;
 
-/** How the wait tells of itself, and how its time passes. */
+/** The output and the clock of the wait. */
 export interface Waiting {
   say(line: string): void;
   now(): number;

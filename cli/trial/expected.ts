@@ -7,10 +7,10 @@ export interface Expectation {
   unit: string;
   /** The number that the local stack measured. */
   standIn: number;
-  /** Outside of these bounds the report says that hosted differs. */
+  /** `least`, `most`: outside of these bounds the report says that hosted differs. */
   least: number;
   most: number;
-  /** The page that says so. */
+  /** The page that has the number. */
   page: string;
 }
 

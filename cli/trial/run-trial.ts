@@ -41,7 +41,7 @@ export interface Trial {
   major: number;
   size: Size;
   withBranch: boolean;
-  /** Told what happens. */
+  /** Prints a line about what happens. */
   say(line: string): void;
   deps: TrialDeps;
 }
@@ -67,7 +67,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
     ended = signal.aborted ? whyAborted(signal) : error;
   }
   trial.say('takes everything away');
-  // Nothing ends this: what it leaves would cost its owner.
+  // No signal ends the cleaning: whatever stays would cost the project's owner.
   const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), trial.deps, state.mayHaveBranch);
   fs.rmSync(root, { recursive: true, force: true });
   interruption.end();

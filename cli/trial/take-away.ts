@@ -29,8 +29,8 @@ export async function hasTrial(project: HostedProject): Promise<boolean> {
 }
 
 /**
- * Takes everything away, what calls first and what is called last. Resolves to a sentence for each part that it could not take,
- * with what the platform said.
+ * Takes everything away, callers before what they call. Resolves to a sentence for each part that it could not take, with
+ * what the platform said.
  */
 export async function takeAway(project: HostedProject, deps: TrialDeps, mayHaveBranch: boolean): Promise<string[]> {
   const left: string[] = [];
@@ -46,7 +46,7 @@ export async function takeAway(project: HostedProject, deps: TrialDeps, mayHaveB
   if (mayHaveBranch) await part(`the preview branch ${trialBranch}`, () => takeBranch(project));
   await part('the Edge Functions', () => takeFunctions(project));
   const before = await extensionsBefore(project).catch(() => null);
-  // As long as the engine is there, the tables tell whose it is.
+  // Keeps the tables while the engine is there: they show that the engine is a trial's.
   const engineIsGone = await part('the engine', () => takeEngine(project, deps));
   if (engineIsGone) await part('the tables', () => project.query(tablesSql));
   for (const name of ['pg_net', 'pg_cron', 'supabase_vault']) {

@@ -186,8 +186,8 @@ export class Watcher {
       this.#failures = 0;
       this.#take(rows, data as Answer);
     } else if (![400, 403, 404].includes(status) && error.code !== '42501') {
-      // The network, the server, or a token that is refreshed meanwhile. A missing grant is none of
-      // these, though its status is 401 for callers without a token.
+      // The network or the server failed, or the token is being refreshed: asks again later. A missing
+      // grant (42501) is refused for good, though its status is 401 for callers without a token.
       const pause = Math.min(1000 * 2 ** this.#failures, longestBackoffMs);
       this.#failures += 1;
       for (const row of rows) row.at = Date.now() + pause;
@@ -203,7 +203,7 @@ export class Watcher {
     row.progress = undefined;
     row.version = null;
     if (row.isStale) {
-      // The user has signed in since.
+      // A message has come, or the user has signed in, since the row was asked for.
       askSoon(row);
       return;
     }

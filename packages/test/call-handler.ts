@@ -84,7 +84,7 @@ export const callFinish: typeof Declared.callFinish = async (declared, job, opti
 function calledOf(
   outcome: Outcome | JobOutcome | null,
 ): Omit<Declared.Called, 'thrown' | 'lines' | 'children' | 'steps'> {
-  // The runtime reports nothing of a lost lease; nobody else holds this attempt.
+  // The runtime returns no outcome for a lost lease. In a test no other worker can have the attempt.
   if (!outcome) throw new Error('The handler says that its lease is lost, which no handler has in a test.');
   const usage = 'usage' in outcome ? outcome.usage : undefined;
   return {

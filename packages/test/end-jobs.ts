@@ -43,7 +43,7 @@ export class JobEnds {
     const body = JSON.stringify({ type: `job.${end?.status}`, data });
     const origin = { ...metadata, service: service.name } as unknown as CallbackOrigin;
     const answer = await finishCallback(stage, origin, body, { env: this.o.env, recorder: await this.recorder() });
-    // The stage's poll finds the job another time, as it does in a project.
+    // Ignores a 5xx: the stage's next poll finds the job, as in a project.
     if (!answer.ok && answer.status < 500) {
       throw new Error(`The callback of ${service.name} about ${id} was refused: ${await answer.text()}`);
     }

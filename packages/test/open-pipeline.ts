@@ -18,10 +18,10 @@ import { type LentDatabase, lendDatabase } from './test-server.ts';
 
 type Row = Record<string, unknown>;
 
-/** More rounds than any pipeline takes to come to rest; one that goes on has a loop. */
+/** More rounds than any pipeline takes to come to rest: after so many, a stage must start rows anew. */
 const mostRounds = 1_000;
 
-/** How far the clock goes on from one poll to the next, where the first told nothing new. */
+/** How far the clock moves from one poll to the next, where a poll brings nothing new: twice as far each time. */
 const firstPauseMs = 1_000;
 const longestPauseMs = 3_600_000;
 
@@ -31,7 +31,7 @@ const dueStages = `
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
   where a.state = 'queued' and a.queue_at <= millrace.now() order by 1, 2`;
 
-/** When the next retry or poll is due; null where none is. */
+/** Finds when the next retry or poll is due; null where none is. */
 const nextDue = `
   select min(least(case when a.state = 'queued' then a.queue_at end, a.poll_at)) as at from millrace.attempts a
   where a.state in ('queued', 'waiting') and least(case when a.state = 'queued' then a.queue_at end, a.poll_at) > millrace.now()`;

@@ -13,12 +13,12 @@ const largestTable = 1_000_000;
 /** Columns of pg_class that change where a table was emptied, although nobody altered it. */
 const unlike = `'{relfilenode,relfrozenxid,relminmxid}'::text[]`;
 
-/** Catalogs whose rows show that something was made, altered or dropped, and which rows count, or are as they were though written. */
+/** Catalogs whose rows show a made, altered or dropped object. `counted`: the rows that count. `like`: written but unchanged. */
 const catalogs: Record<string, { counted?: string; like?: string }> = {
   pg_attrdef: {},
   pg_attribute: {},
   pg_cast: {},
-  // Rows that "vacuum analyze" and "truncate" write are brought back, but for the files and how old the rows are.
+  // Rows that "vacuum analyze" and "truncate" wrote are restored, except for the files and the age of the rows.
   pg_class: { like: `exists (select from relations r where r.oid = c.oid and r.content = to_jsonb(c) - ${unlike})` },
   pg_collation: {},
   pg_constraint: {},
@@ -34,7 +34,7 @@ const catalogs: Record<string, { counted?: string; like?: string }> = {
   pg_namespace: { counted: "c.nspname not like 'pg\\_%temp\\_%'" },
   pg_operator: {},
   pg_policy: {},
-  // The engine writes some of its functions anew whenever a pipeline is defined, so these are brought back.
+  // The engine rewrites some of its functions whenever a pipeline is defined, so these functions are restored.
   pg_proc: { like: "exists (select from routines r where r.oid = c.oid and to_jsonb(r) - 'comment' = to_jsonb(c))" },
   pg_publication: {},
   pg_rewrite: {},
@@ -141,7 +141,7 @@ const prepare = `
     return query
     ${Object.entries(catalogs)
       .map(([name, { counted = true, like }]) => {
-        // To look at whole rows makes all that are counted dear, so that those that were written are looked up apart.
+        // Comparing whole rows is slow, so a second query compares only the rows that were written.
         const written = like
           ? `(select count(*) from pg_catalog.${name} c where ${counted} and age(c.xmin) <= v_age and not (${like}))`
           : 'count(*) filter (where age(c.xmin) <= v_age)';
@@ -258,7 +258,7 @@ class ReusedDatabase {
     try {
       await this.database.recall(this.#keeper);
       const since = `'${this.#since}'`;
-      // All at once: to ask takes as long as what is asked for. Rows written by then are not the next test's.
+      // Sends all statements at once, since a round trip takes as long as their work. Rows written by then are not the next test's.
       const results = (await this.#keeper.query(
         `begin;
          select pg_temp.drop_new(${this.#last});

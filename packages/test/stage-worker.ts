@@ -18,7 +18,7 @@ export interface Working {
   lines: LogLine[];
 }
 
-/** Answers that a claim gives while a stage is at its limits have the worker wait by the real clock: here it leaves instead. */
+/** Removes `wait_ms` from a claim's answer, so that a worker at the stage's limits leaves, and does not wait by the real clock. */
 const withoutWaiting =
   (rpc: Rpc): Rpc =>
   async (name, args, signal) => {
@@ -43,7 +43,7 @@ export async function workStage(stage: Stage, { root, rpc, env, lines }: Working
   const about = { pipeline: stage.pipeline.name, stage: stage.name };
   const { log } = keepLines(about);
   const engine = createEngine({ rpc: withoutWaiting(rpc), retryUntil: () => 0, log });
-  // The test's own loop finds what is due.
+  // Wake-ups are left out, since the test's own loop finds due work.
   const waker = { wake: () => {}, settled: async () => {} };
   const { definition } = stage;
   const endsAt = Date.now() + budgetMs;

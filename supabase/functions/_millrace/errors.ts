@@ -165,7 +165,7 @@ function describe(error: unknown): Failure {
 }
 
 /**
- * Sorts an error thrown by `fetch`, on Deno or on Node, and null for any other error.
+ * Sorts an error thrown by `fetch`, on Deno or on Node. Returns null for any other error.
  * A name that does not exist and a refused connection are permanent; the rest is retriable.
  */
 export function classifyNetworkError(error: unknown): StageError | null {
@@ -195,7 +195,7 @@ export function classifyNetworkError(error: unknown): StageError | null {
 }
 
 /**
- * The error for an HTTP answer that is no success: retriable for 408, 429 and 5xx, with the wait that `Retry-After` asks for;
+ * The error for an HTTP answer that is no success: retriable for 408, 429 and 5xx, the latter two as late as `Retry-After` asks;
  * `misconfigured` for 402, an account without money; permanent for the rest. `what` names who answered, in the error's message; `detail` is what it said, for operators alone.
  *
  * @example
@@ -259,13 +259,13 @@ function unexpected(error: unknown): StageError {
   return new RetriableError('unexpected_error', said, undefined, `${name}${messageOf(error)}`);
 }
 
-/** The places that an error came by, without its message, which the detail has; empty where it knows none. */
+/** Returns the lines of an error's stack without its message, which the detail has; empty for an error without a stack. */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return '';
   const said = error.stack.indexOf(error.message);
   const places = said < 0 ? error.stack : error.stack.slice(said + error.message.length);
   const bytes = new TextEncoder().encode(storableText(places.trim())).subarray(0, MAX_STACK_BYTES);
-  // A cut may leave part of a character, which is held back for bytes that never come.
+  // The cut may leave part of a character: with `stream` the decoder drops it.
   return new TextDecoder().decode(bytes, { stream: true });
 }
 

@@ -4,9 +4,9 @@ import { excerpt } from './errors.ts';
 export type Level = 'info' | 'warn' | 'error';
 
 const WINDOW_MS = 10_000;
-/** Ten are left to what a handler itself writes to the console. */
+/** How many events are written in ten seconds: ten are left to what a handler itself writes to the console. */
 const MOST_EVENTS = 90;
-/** So many go out one by one; those after them several an event. */
+/** How many lines of ten seconds get an event each; later lines share events. */
 const SINGLE_EVENTS = 50;
 const BUNDLE_MS = 1_000;
 /** Characters of an event. */
@@ -43,7 +43,7 @@ export class LogLines {
     this.#flushLater();
   }
 
-  /** Writes what is held back as one event. Returns false where the platform would drop it. */
+  /** Writes the pending lines as one event. Returns false where the platform would drop it. */
   flush(): boolean {
     this.#tellLeftOut();
     if (this.#pending.length === 0) return true;
@@ -71,7 +71,7 @@ export class LogLines {
       this.#timer = undefined;
       if (!this.flush() || this.#leftOut > 0) this.#flushLater();
     }, BUNDLE_MS);
-    // A process that has nothing else to do ends by itself.
+    // The timer must not keep a process alive that has nothing else to do.
     (this.#timer as { unref?(): void }).unref?.();
   }
 

@@ -54,7 +54,7 @@ export function serveStage(stage: Stage): void {
   serve(registering(telling(answerRequests(stage, env, waitUntil), stage, env), env, waitUntil));
 }
 
-/** Tells the database the stage's schemas at the first request of this isolate that it has admitted. */
+/** Sends the stage's schemas to the database after the first wake-up that this isolate has accepted. */
 function telling(answer: (request: Request) => Promise<Response>, stage: Stage, env: Env): typeof answer {
   let isTold = false;
   return async (request) => {
@@ -117,7 +117,7 @@ export function answerRequests(
   };
 }
 
-/** Answers a wake-up, or a question after jobs; `stranger` is the answer to the latter unless the project asks. */
+/** Answers a wake-up or a poll of jobs. `stranger`: the refusal of a poll without a secret key; null with one. */
 async function answerBody(serving: Serving, text: string, stranger: Response | null): Promise<Response> {
   const asked = parseJson(text);
   const wrong = wrongStage(serving.stage, named.safeParse(asked).data ?? {});
@@ -165,7 +165,7 @@ async function answerPoll(serving: Serving, jobs: WaitingJob[]): Promise<Respons
   }
 }
 
-/** Does something for so many rows that this isolate has not claimed: they use it up like those that it has. */
+/** Does work for `rows` rows that this isolate has not claimed: they use its CPU as claimed rows do. */
 async function counted<T>(rows: number, work: () => Promise<T>): Promise<T> {
   thisIsolate.begin(rows);
   try {

@@ -96,7 +96,7 @@ export async function serveWorker(stages: readonly Stage[], options: WorkerOptio
   }
 }
 
-/** Stops at the first signal, and at the second, or after the grace, ends the handlers too. Returns how to stop listening. */
+/** Stops work at the first signal; ends the handlers at the second, or after the grace. Returns how to stop listening. */
 function onSignals(work: StageWork, graceSeconds: number | undefined, signal?: AbortSignal): () => void {
   let hasStopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -135,7 +135,7 @@ async function listen(port: number, work: StageWork, platform: Platform): Promis
   return server;
 }
 
-/** A GET is answered to anybody, for the host's health check; a wake-up must show what functions ask for. */
+/** Answers a GET of anybody, which is the host's health check, and a wake-up that shows its secret as for a function. */
 async function answer(incoming: IncomingMessage, work: StageWork, platform: Platform): Promise<Response> {
   if (incoming.method === 'GET') return Response.json({ status: 'ok' });
   if (incoming.method !== 'POST') return refuse(405, 'method_not_allowed', 'Wake this worker with POST.');

@@ -24,7 +24,7 @@ export interface Finding {
 export type AnswerCheck<Answer> = (answer: Answer, findings: readonly Finding[]) => string | null;
 
 /**
- * An answer in the right form. `contradiction`: the sentence that the model gets to correct it; null where it stands.
+ * An answer in the right form. `contradiction`: the sentence that asks the model to correct it; null where it stands.
  */
 export interface GivenAnswer<Answer> {
   answer: Answer;

@@ -137,7 +137,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     return finalAnswer(this.turns, this.agent.output, this.agent.check);
   }
 
-  /** Whether the limits allow another turn: an answer that has been paid for is not thrown away for want of one. */
+  /** Returns whether the limits allow another turn. Without one, the answer that has been paid for stands. */
   mayGoOn(): boolean {
     try {
       checkLimits(this.stageRun.limits, this.turns, Date.now() - this.beganAt);
@@ -217,7 +217,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),
       output: storable(response.output) as ModelTurn['content']['output'],
-      // Recorded, since it was paid for, and marked: the conversation cannot continue from it.
+      // The answer is recorded, since it was paid for, and marked, since the conversation cannot continue from it.
       ...(fault ? { discarded: fault.code } : {}),
     };
     await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, provider, this.model.prices) });

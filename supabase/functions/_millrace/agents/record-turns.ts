@@ -86,7 +86,7 @@ export async function recordTurns<Model extends LanguageModel, Tools extends Rec
 
 /** The turns of one stage run: those of earlier tries, and those that this attempt records. */
 class TurnRecord {
-  /** The earlier turns that nothing has taken up yet. */
+  /** The earlier turns that this attempt has not repeated yet. */
   private earlier: Turn[];
   /** The error that ends the attempt, which the AI SDK would give the model as the output of a tool. */
   private fault: unknown;
@@ -117,7 +117,7 @@ class TurnRecord {
     const response = { id, timestamp, modelId };
     const kept = asJson({ content, finishReason, usage: answer.usage, providerMetadata, response, warnings: [] });
     const output = [...content.flatMap(itemOf), { type: 'ai_sdk', question, answer: kept }];
-    // Its calls are other calls than those of earlier turns, whatever ids they have.
+    // A new answer makes new calls, even where their ids are those of calls in earlier turns.
     const calls = content.map(({ toolCallId }) => toolCallId);
     this.earlier = this.earlier.filter((turn) => turn.kind !== 'tool' || !calls.includes(turn.call_id));
     addUsage(this.context, usage);
@@ -158,7 +158,7 @@ class TurnRecord {
     try {
       return { output: JSON.stringify(asJson(await lastOf(execute()))), failed: false };
     } catch (error) {
-      // No model can mend these.
+      // No model can correct a setting or go on after the attempt was stopped.
       if (error instanceof MisconfiguredError || this.context.signal.aborted) this.end(error);
       return { output: JSON.stringify(error instanceof StageError ? error.message : messageOf(error)), failed: true };
     }
@@ -200,7 +200,7 @@ function itemOf(part: Generated['content'][number]): ModelTurn['content']['outpu
   return [{ type: 'function_call', call_id: part.toolCallId, name: part.toolName, arguments: part.input }];
 }
 
-/** A kept answer as the AI SDK takes it: its time is a Date there. */
+/** Returns a recorded answer as the AI SDK takes it, with its time as a Date. */
 function answerOf(kept: Generated): unknown {
   const { timestamp } = kept.response ?? {};
   return { ...kept, response: { ...kept.response, ...(timestamp && { timestamp: new Date(timestamp) }) } };
@@ -213,7 +213,7 @@ function givenBack({ output, failed }: { output: string; failed: boolean }): unk
   return value;
 }
 
-/** The output of a tool: the last one of those that come in parts. */
+/** Returns the output of a tool, or the last part of one that comes in parts. */
 async function lastOf(output: unknown): Promise<unknown> {
   const given = await output;
   if (typeof given !== 'object' || given === null || !(Symbol.asyncIterator in given)) return given;

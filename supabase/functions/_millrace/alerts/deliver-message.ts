@@ -21,7 +21,7 @@ interface Post {
   body: string;
 }
 
-/** Why a message cannot be sent. `permanent`: trying again cannot help. Its message names no address, which may be a secret. */
+/** The error of a message that cannot be sent; its text names no address, which may be a secret. `permanent`: no retry helps. */
 class NotSent extends Error {
   constructor(
     message: string,
@@ -32,11 +32,11 @@ class NotSent extends Error {
 }
 
 const LONGEST_REASON = 300;
-/** Further than is told, so that a secret is not cut in two before it is taken out. */
+/** How many characters of an answer are read: more than are reported, so that no secret is cut in two before it is removed. */
 const LONGEST_READ = 4000;
-/** A shorter part of an address, as `/` or `api`, is no secret, and words would be taken out for it. */
+/** A shorter part of an address, such as `/` or `api`, is no secret: removing it everywhere would tear words apart. */
 const SHORTEST_SECRET = 4;
-/** Answers with these statuses may be others the next time; of the rest below 500 trying again gets the same. */
+/** Statuses after which a retry may succeed. After any other status below 500 a retry gets the same answer. */
 const passing = [408, 409, 425, 429];
 
 /** Sends a message by its channel once, and says what came of it. Never throws. */
@@ -78,7 +78,7 @@ async function send(
   };
 }
 
-/** The beginning of an answer's text, and no more of it than that is worth. */
+/** Reads the beginning of an answer's text, and then stops the transfer. */
 async function beginningOf(answer: Response): Promise<string> {
   const reader = answer.body?.getReader();
   const decoder = new TextDecoder();
@@ -91,12 +91,12 @@ async function beginningOf(answer: Response): Promise<string> {
     }
     await reader?.cancel();
   } catch {
-    // The status says enough.
+    // Without the text, the status alone gives the reason.
   }
   return text;
 }
 
-/** The text without the key, or what of the address is nobody else's to know: receivers repeat what they were asked. */
+/** Removes the key from a text, or without a key the address's parts: receivers repeat what they were sent. */
 function withoutSecrets(text: string, url: URL, { authorization }: Record<string, string>): string {
   const path = [url.pathname + url.search, url.pathname, ...url.pathname.split('/'), ...url.searchParams.values()];
   const parts = authorization ? [authorization.slice('Bearer '.length)] : path;

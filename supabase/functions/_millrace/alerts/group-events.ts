@@ -1,4 +1,4 @@
-// Events of one cause stand together: one broken service is one thing to read, at however many stages it fails.
+// Groups events by cause, so that one broken service is one thing to read, at however many stages it fails.
 import type { AlertEvent } from './alert-message.ts';
 
 /** Events that a message shows as one; the first gives the place. */

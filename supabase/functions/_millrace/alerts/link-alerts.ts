@@ -1,4 +1,4 @@
-// From an alert to the operator's page and to a silence. Nothing happens by opening a link: mail scanners open all there are.
+// Links from an alert to the operator's page and to a silence. Opening a link changes nothing, since mail scanners open all.
 import type { AlertFacts } from '../engine/alert-contract.ts';
 
 /** How long the silence lasts that messages offer. */
@@ -8,9 +8,9 @@ export const SILENCE_MINUTES = 60;
 export interface AlertLinks {
   /** URL of the operator’s page for the first alert; null if page_url is not set. */
   page: string | null;
-  /** URL of the dialog that silences them, filled in; null if page_url is not set. */
+  /** URL of the dialog that silences the alerts, filled in; null if page_url is not set. */
   silence: string | null;
-  /** The command that does the same. */
+  /** The command that silences the alerts. */
   command: string;
 }
 

@@ -119,7 +119,7 @@ function shownGroups(message: AlertMessage): EventGroup[] {
   return groupEvents(shown);
 }
 
-/** The engine's own come first, for without it the others may be old; then the newest, since a message that had to wait lists them in their order. */
+/** Puts alerts of the engine first, since other alerts may be out of date while it fails; then the newest event. */
 function urgentFirst({ events }: AlertMessage): AlertEvent[] {
   const time = ({ resolved_at, at }: AlertEvent) => Date.parse(resolved_at ?? at ?? '') || 0;
   const isEngine = ({ kind, event }: AlertEvent) => Number(kind === 'engine' && event === 'raised');
@@ -132,15 +132,15 @@ function unlisted({ events, more }: AlertMessage): string[] {
 }
 
 /**
- * Without what Slack reads as its own, and without links: where a receiver makes links of addresses, an invisible character
- * parts the scheme from the rest. Asterisks and their like are left to `mrkdwn`.
+ * Escapes what Slack reads as markup. An invisible character after the scheme keeps receivers from making links of
+ * addresses. `mrkdwn` deals with asterisks and their like.
  */
 function plainForSlack(text: string): string {
   const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return escaped.replaceAll('://', ':\u2060//');
 }
 
-/** Without control characters, and those that turn the direction of writing. */
+/** Replaces control characters, and those that turn the direction of writing, by blanks. */
 function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
 }

@@ -20,7 +20,7 @@ export function secondsInWords(seconds: number): string {
 }
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 });
-/** Counts are capped at 10,000. */
+/** Writes a count, which is capped at 10,000. */
 const counted = (value: number) => (value > 10_000 ? '10,000+' : grouped.format(value));
 const runs = (value: number) => `${counted(value)} run${value === 1 ? '' : 's'}`;
 
@@ -53,7 +53,7 @@ type Kind = keyof typeof sentences;
 const isKind = (kind: string | null | undefined): kind is Kind => kind != null && Object.hasOwn(sentences, kind);
 
 const seconds = (value: number) => secondsInWords(value);
-// The engine's sentence has no value.
+// An alert of the engine has no value.
 const values: Record<Exclude<Kind, 'engine'>, (value: number) => string> = {
   run_sla: seconds,
   refused: seconds,
@@ -85,7 +85,7 @@ export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: 
   }
   const inWords = isKind(kind) && kind !== 'engine' ? values[kind] : undefined;
   const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
-  // The longest late run, and the times of a pause, are no news.
+  // Leaves out a change of the longest late run or of a pause's times, which calls for nothing new.
   const isNew = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
   const isCode = kind === 'error_share' || kind === 'dead';
   const parts = [count, isNew ? `${isCode ? 'most often as ' : ''}${detail_now}` : undefined].filter(
@@ -113,7 +113,7 @@ export function sayAlert(facts: AlertFacts): string {
     above: above ?? 0,
     detail: detail ?? '',
     place,
-    // The last hour, but the last 2 hours.
+    // Writes "the last hour", but "the last 2 hours".
     span: secondsInWords(span_seconds ?? 0).replace(/^1 (?=\w+$)/, ''),
   };
   const seconds = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
@@ -124,7 +124,7 @@ export function sayAlert(facts: AlertFacts): string {
 export const describeAlert = (facts: AlertFacts): string =>
   [sayAlert(facts), facts.resolved_at ? undefined : sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
-/** Checks of doctor() that say what should not be, each with what is when it fails. */
+/** Checks of doctor() whose names say what should be, each with the words for its failure. */
 const failed: Record<string, string> = {
   'no stage is misconfigured': 'a stage is misconfigured',
   'no invariant is violated': 'an invariant is violated',

@@ -63,13 +63,13 @@ export const anthropicBatches: BatchApi = {
     const id = open.find((one) => !known.includes(one));
     return id === undefined ? null : { id, unsure: true };
   },
-  // Nothing tells a twin from another program's batch before its results are there.
+  // A twin cannot be told from another program's batch before its results are there.
   twinsOf: async () => [],
   async owns(file, { provider, batch, signal }) {
     let read = 0;
     let others = 0;
     for await (const text of linesAt(file, provider, { signal })) {
-      // An error in the place of results says of nobody's that they are another's.
+      // Counts results alone: an error in their place does not show whose batch it is.
       if (result.safeParse(parseJson(text)).success) others += 1;
       if (resultOf(text, batch) !== 'unknown') return true;
       if (++read === MAX_LOOKED) break;
@@ -100,7 +100,7 @@ export const anthropicBatches: BatchApi = {
 /** The address of results. The API's own results_url is not followed: the key goes to the settings' host alone. */
 const resultsOf = (id: string) => `/messages/batches/${encodeURIComponent(id)}/results`;
 
-/** Batches of so many questions that were created since ours was begun. */
+/** Finds batches with as many questions as ours that were created since ours was begun, or an hour before. */
 async function candidatesOf({ provider, batch, signal }: BatchCall): Promise<MessageBatch[]> {
   const from = Date.parse(batch.begun_at ?? '') - CLOCK_MS;
   const found: MessageBatch[] = [];

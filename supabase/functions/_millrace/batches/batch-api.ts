@@ -12,7 +12,7 @@ export interface BatchState {
   state: 'running' | 'cancelling' | 'completed' | 'expired' | 'cancelled' | 'rejected';
   /** Where its results are. */
   files: string[];
-  /** Whether it has ended with results, and does not yet say where they are. */
+  /** Whether the batch has ended with results, and does not yet say where they are. */
   lacksFiles?: boolean;
   /** How many questions have a result, as the provider counts them. */
   results: number;
@@ -23,7 +23,7 @@ export interface BatchState {
 /** A result of a batch: the number of its row, and the answer. No answer: the batch ended before the question's turn. */
 export interface BatchResult {
   line: number;
-  /** How many characters its text has. */
+  /** How many characters the result's text has. */
   size: number;
   answer: LineAnswer | null;
 }
@@ -38,7 +38,7 @@ export interface BatchCall {
 export interface Sought {
   /** The file that the call named, where the API has files. */
   file: string | null;
-  /** Returns those of some ids that belong to other batches of the project. */
+  /** Returns which of these ids belong to other batches of the project. */
   areKnown(ids: string[]): Promise<string[]>;
 }
 
@@ -50,14 +50,14 @@ export interface BatchApi {
   begin(file: string | null, lines: FileLine[], call: BatchCall): Promise<string>;
   /** Looks for the batch that an earlier call has begun. `unsure`: a batch that may be it, which its results will tell. */
   find(call: BatchCall, sought: Sought): Promise<{ id: string; unsure: boolean } | null>;
-  /** The other batches of the same questions that are under way: one call may have begun two. */
+  /** Returns the other batches of the same questions that are under way: one call may have begun two. */
   twinsOf(id: string, call: BatchCall): Promise<string[]>;
   /** Whether results are those of this batch. Throws where they cannot be read. */
   owns(file: string, call: BatchCall): Promise<boolean>;
   /** The state of a batch; null for one that the provider does not know. */
   stateOf(id: string, call: Omit<BatchCall, 'batch'>): Promise<BatchState | null>;
   cancel(id: string, call: Omit<BatchCall, 'batch'>): Promise<void>;
-  /** The results in a file of the batch behind so many lines, as far as they can be read. */
+  /** Reads the results in a file of the batch behind line `from`, as far as they can be read. */
   results(file: string, call: BatchCall, from?: number): AsyncGenerator<BatchResult | 'unknown'>;
 }
 

@@ -64,7 +64,7 @@ export function atBatchPrice(asked: ModelService, options: BatchPriceOptions = {
     fallback,
   };
   const name = `${asked.name}-batch`;
-  // A row that is asked directly is answered in the call.
+  // A direct question gets its answer in the call, not by a background response.
   const provider = (env: Env): Provider => ({ ...asked.provider(env), mode: 'inline' });
   const gatherer = new Gatherer();
   const answers = new Answers();
@@ -113,7 +113,7 @@ function check(holds: boolean, fault: string): void {
 
 /** The body of a question, as a line of a batch has it. */
 function requestOf(question: Asked, api: ModelApi, retryCount: number): unknown {
-  // The line itself says whose it is, and batches store nothing.
+  // The line's custom_id says whose question it is, and batches store nothing.
   const { metadata: _, background: __, ...body } = question;
   if (api === 'messages') return storable(toMessages(question, retryCount));
   return storable(api === 'chat' ? toChat(question) : body);
@@ -152,7 +152,7 @@ class Gatherer {
     const [{ batch, context }] = some as [Gathered];
     try {
       const args = { p_job: batch, p_items: some.map(({ line }) => line) };
-      // The call is for all of these rows: the end of one must not end it.
+      // The call serves all of these rows, so the end of one row must not end it.
       const signal = AbortSignal.timeout(10_000);
       const places = await callBatches({ env: context.env, signal }, z.array(place), 'model_batch_gather', args);
       for (const [at, { resolve }] of some.entries()) resolve(places[at] as Place);

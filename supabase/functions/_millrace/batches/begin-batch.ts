@@ -90,7 +90,7 @@ async function timeOf(batch: ClosedBatch, tried: string | null, context: Handler
   throw new RetriableError('batch_unknown', 'An earlier call may still be beginning the batch.', 120_000);
 }
 
-/** Whether an answer says that no batch was begun. An outage may have begun one all the same. */
+/** Returns whether an error proves that no batch was begun. A call that met an outage may have begun one. */
 const isRefusal = (error: unknown) =>
   error instanceof StageError &&
   (error.permanent || ['misconfigured', 'rate_limited'].includes(error.code)) &&
@@ -191,7 +191,7 @@ export async function finishBatch(job: unknown, context: FinishContext): Promise
     );
   }
   const { code, message } = first?.fault ?? { code: null, message: 'no reason given' };
-  // No row is to blame, so that none fails for good.
+  // Without a status no row fails for good, since no row is to blame.
   const said = { status: null, code: code ?? 'batch_rejected', type: null };
   return {
     status: 'rejected',

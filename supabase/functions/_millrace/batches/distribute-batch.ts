@@ -16,10 +16,10 @@ const TAKE = 250;
 /** How many characters of answers are written by one call, or little more. */
 const TAKE_SIZE = 4_000_000;
 const HAND = 250;
-/** How many of each are done by one invocation, whose CPU is short. */
+/** How many answers are taken, and how many rows handed over, by one invocation, whose CPU is short. */
 const MAX_TAKEN = 10_000;
 const MAX_HANDED = 5_000;
-/** How often the files are read anew, for five hours, for results that the provider counts and they lack. */
+/** How often, over five hours, files that lack results which the provider counts are read anew. */
 const MAX_PASSES = 16;
 const HAND_TIMEOUT_MS = 20_000;
 
@@ -178,8 +178,8 @@ const prices = z
   .catch({ settings: {} });
 
 /**
- * Returns the usage of an answer, whether or not its row still wants it. Null where the answer is of a form that cannot be read,
- * which its row will say: it must not hold up the answers of the others.
+ * Returns the usage of an answer, whether or not its row still wants it. Null where the answer is of a form that cannot be
+ * read: its row will report that, and the answers of other rows must not wait for it.
  */
 function usageIn(answer: LineAnswer, batch: BatchRow, { settings, table }: z.output<typeof prices>): object | null {
   try {

@@ -112,7 +112,7 @@ function checkCondition(field: string, condition: string | undefined, roots: str
       `${field} has the name ${inBrackets} in brackets, where only places of a list are: put a dot before it.`,
     );
   }
-  // A name that is misspelt would never hold, without a word. The columns are known to the database.
+  // A condition with a misspelt name would silently never be true. Only the database knows the columns.
   for (const [root, asked] of paths) {
     if (root !== undefined && !roots.includes(root)) {
       throw new Error(`${field} asks for $.${root}: begin each path with $.${roots.join(' or $.')}.`);
@@ -137,7 +137,7 @@ function checkCycles(pipeline: string, stages: Stages): void {
   for (const stage of Object.keys(stages)) visit(stage, []);
 }
 
-/** Two that start runs of one pipeline on the same row. Where both have a condition a run may take only one of them. */
+/** Refuses two stages side by side that start the same child pipeline. Where both have a condition, a run may take only one. */
 function checkRivals(name: string, stage: StageDefinition, stages: Stages): void {
   if (stage.kind !== 'pipeline') return;
   const child = stage.child.pipeline;
@@ -152,7 +152,7 @@ function checkRivals(name: string, stage: StageDefinition, stages: Stages): void
   }
 }
 
-/** Whether there are such limits, and with a budget, is known to the migrations alone. */
+/** Checks what a stage says of shared limits. The database checks that the limits exist and have a budget. */
 function checkShared(name: string, stage: StageDefinition): void {
   const shared = ('limits' in stage && stage.limits?.shared) || [];
   if ('whenSpent' in stage && stage.whenSpent === 'bypass' && shared.length === 0) {
@@ -170,7 +170,7 @@ function checkShared(name: string, stage: StageDefinition): void {
   if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }
 
-/** A stage held back by one that does not follow it might never be let go. */
+/** Checks that back-pressure comes from later stages: otherwise the stage might wait for ever. */
 function checkBackPressure(name: string, stage: StageDefinition, stages: Stages): void {
   const given = 'limits' in stage ? stage.limits?.backPressure : undefined;
   const targets = Array.isArray(given) ? given.map((one) => one.stage) : given ? [given.stage] : [];

@@ -44,7 +44,7 @@ export function definitionFaults(schema: z.ZodType, error: z.ZodError, input: un
   });
 }
 
-/** The option beside it that may be meant for this one, with what it says. */
+/** Finds a given option whose name may be a misspelt `option`; returns its name and value. */
 function misspelt(option: string, given: unknown): string | undefined {
   const name = Object.keys(given ?? {}).find((key) => nearestName(key, [option]));
   return name && `${name}: ${shown(valueAt(given, [name]))}`;
@@ -77,7 +77,7 @@ function meantFaults(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return meant.flatMap((inner) => meantFaults({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
-/** The rule of a field; of a value of several kinds that of its own kind, of one or a list that of what was given. */
+/** Finds the rule of a field. Where a value may be of several kinds, or a list, the rule of the given kind counts. */
 function ruleAt(rule: Rule | undefined, value: unknown, [key, ...rest]: readonly PropertyKey[]): Rule | undefined {
   if (rule === undefined || key === undefined) return rule;
   const { properties, additionalProperties: any, items } = meantBy(rule, value);

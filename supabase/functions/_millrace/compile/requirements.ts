@@ -9,7 +9,7 @@ interface Column {
   table: string;
   column: string;
   types?: string[];
-  /** Whether a condition reads it, which sees no column that the engine keeps. */
+  /** True for a column that a condition or an input reads: both see no column that the engine keeps. */
   read?: true;
   remedy: string;
 }
@@ -33,7 +33,7 @@ export interface Requirements {
 /** The columns of the row that the input of each stage cannot do without, by the stage. */
 export type InputColumns = Record<string, string[]>;
 
-/** Lists what a definition asks of the database, and what the inputs of its stages do. */
+/** Lists what a definition and the inputs of its stages need from the database. */
 export function requirementsOf(options: PipelineOptions, inputs: InputColumns): Partial<Requirements> {
   const stages = Object.entries(options.stages);
   const paths = stages.flatMap(([name, stage]) => pathsIn(`stages.${name}`, stage));
@@ -178,7 +178,7 @@ function readColumns(field: string, path: string, table: string): Column[] {
   }));
 }
 
-/** The columns that inputs of stages require, which are given none that the engine keeps. Each column is listed once. */
+/** Lists the columns that inputs of stages require, each once. Inputs get no column that the engine keeps. */
 function inputColumns(inputs: InputColumns, table: string): Column[] {
   const remedy = 'Correct the handler and sync again, or add the column in an earlier migration.';
   return [...new Set(Object.values(inputs).flat())].sort().map((column) => {

@@ -22,7 +22,7 @@ export function orderStages(stages: Record<string, Placed>): string[] {
   return ordered;
 }
 
-/** By stage, all that come after it, by needs and thresholds; in the order given. */
+/** Finds all stages that come after each stage by needs and thresholds, in the given order. */
 export function stagesAfter(stages: Record<string, Placed>): Record<string, string[]> {
   const after: Record<string, Set<string>> = {};
   for (const name of orderStages(stages).reverse()) {

@@ -113,7 +113,7 @@ function endsOf(stage: StageDefinition): object[] | undefined {
   return ends && Object.entries(ends).map(([name, when]) => ({ name, when }));
 }
 
-/** The stages that must be looked at before they begin: their needs being done does not tell that they do. */
+/** Finds the stages that do not begin as soon as their needs are done, so that the engine must look at each. */
 function conditional(stages: Record<string, StageDefinition>, later: Record<string, string[]>): Set<string> {
   const found = Object.entries(stages).flatMap(([name, stage]) => {
     const own = stage.when ?? stage.after ?? stage.given;

@@ -9,7 +9,7 @@ interface Move {
   to: string | undefined;
   by: 'engine' | 'person' | 'call';
   means: string;
-  /** The stage that must be live for it, and the one that it begins or answers. */
+  /** `at`: the stage that must be live for the move. `stage`: the stage that the move begins or answers. */
   at?: string | undefined;
   stage?: string | undefined;
   /** The definition lists it, so that it is legal wherever the run came to its end. */
@@ -17,7 +17,7 @@ interface Move {
   drawn?: true;
 }
 
-/** Moves that are alike but for the value that they are from; null: none yet. */
+/** Moves that differ only in their `from` values; null stands for a new row. */
 export type MoveRow = Omit<Move, 'from'> & { from: (string | null)[] };
 
 /** The moves of a pipeline, as millrace.version_moves holds them. */
@@ -39,7 +39,7 @@ export function statusMoves(status: StatusDefinition, stages: ShownStage[]): Mov
 
 const pairOf = ({ from, to }: Pick<Move, 'from' | 'to'>) => JSON.stringify([from ?? null, to]);
 
-/** Whether a run may come from one stage to another with nothing done between. */
+/** Returns whether a run may skip all stages between two positions. */
 const mayPass = (stages: ShownStage[], after: number, before: number) =>
   stages.every(({ position, maySkip }) => position <= after || position >= before || maySkip);
 
@@ -130,7 +130,7 @@ interface Rest {
   done?: true;
 }
 
-/** After a done stage the next begins by a condition or a person; a bypassed last stage leaves the value of one before it. */
+/** Lists the values at which a run may rest. A run that ends with a bypassed stage keeps the value of an earlier stage. */
 export function restingValues(status: StatusDefinition, stages: ShownStage[]): Rest[] {
   return [
     ...stages.flatMap((until): Rest[] => [
@@ -146,8 +146,8 @@ export function restingValues(status: StatusDefinition, stages: ShownStage[]): R
 }
 
 /**
- * The values that a row keeps where its run ends with a bypassed stage: those of stages before it that do not end the run, with no
- * question between that every run is asked.
+ * Lists the values that a row keeps where its run ends with a bypassed stage: values of earlier stages that do not end the
+ * run. No stage after them may be a question that every run is asked.
  */
 function keptValues(stages: ShownStage[]): { value: string; stage: ShownStage }[] {
   const asked = (q: ShownStage) => q.manual && !q.maySkip && !q.demanded;
@@ -245,7 +245,7 @@ function declaredMoves(status: StatusDefinition, stages: ShownStage[], gates: Sh
   return [...declared, ...entered].map((one) => ({ ...one, declared: true }));
 }
 
-/** Marks of each pair that a diagram draws one move, a person's before the engine's. */
+/** Marks one move of each pair that a diagram draws, a person's move before the engine's. */
 function draw({ drawn }: StatusDefinition, moves: Move[]): void {
   const ranks = ['person', 'engine', 'call'];
   for (const chain of drawn) {

@@ -65,7 +65,7 @@ export function shownStages(
   });
 }
 
-/** A value that a row comes to show: in which phase of which stage, and which stage was done right before. */
+/** A value that a row comes to show, with its stage and phase, and the stage that was done right before. */
 export interface Target {
   was?: string | undefined;
   value?: string | undefined;
@@ -76,7 +76,7 @@ export interface Target {
   via?: string | undefined;
 }
 
-/** The values from what a row shows to a value, as millrace.status_path() lists them for the history. */
+/** Lists the values from the one that a row shows to another, as millrace.status_path() does for the history. */
 export function statusPath({ was, value, phase, at, done, via }: Target): string[] {
   const shows = (stage: ShownStage | undefined) => was !== undefined && stage?.live.includes(was) === true;
   const among = (...values: unknown[]) => was !== undefined && values.includes(was);

@@ -23,8 +23,8 @@ const failures = (shows: Shows) => Object.values((shows?.failed ?? {}) as object
 const answersOf = (shows: Shows) => Object.keys((shows?.answers ?? {}) as object);
 
 /**
- * Every value that a definition uses, with its places. Values of failures are one place, since every stage may fail alike, and so
- * is what one stage shows more than once.
+ * Lists every value that a definition uses, with its positions. All failures count as one position, since every stage may
+ * fail alike, and so do all values of one stage.
  */
 export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string, Set<string>> {
   const used = new Map<string, Set<string>>();
@@ -46,7 +46,7 @@ export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string
   return used;
 }
 
-/** By place, the value that a definition shows there, so that one that changes can be told from the former. */
+/** Lists the value that a definition shows at each position, so that a changed value can be found. */
 export function valuesByPosition({ failed, ends, layers }: StatusDefinition, stages: Stages): Record<string, string> {
   const ofStage = ([name, stage]: [string, StageDefinition]) => {
     const { failed = {}, interim = [], answers = {}, ...shows } = (showsOf(stage) ?? {}) as Record<string, object>;

@@ -1,7 +1,7 @@
 import type { PipelineInput, StageInput, WorkedStageInput } from './definition-schema.ts';
 import { resultLimitBytes, slotsOf, timeoutSeconds } from './stage-defaults.ts';
 
-/** A stage that an Edge Function runs, with what its worker needs to know. */
+/** A stage that has a function, with what its worker needs to know. */
 export type WorkedStage = WorkedStageInput & { timeoutSeconds: number; resultLimitBytes: number };
 
 /** A pipeline's definition; `Name` is any of its stages' names. */

@@ -37,7 +37,7 @@ const column = (remedy: string) => filled("a column of the entity's table", reme
 const year = 31_536_000;
 const week = 604_800;
 
-/** Takes an object with so many fields, those that it must have among them. */
+/** Refuses an object with fewer or more fields than `least` and `most`. */
 function sized<Shape extends z.ZodObject>(shape: Shape, least: number, most: number, wanted: string, remedy: string) {
   const fits = (given: object) => {
     const count = Object.values(given).filter((value) => value !== undefined).length;
@@ -116,7 +116,7 @@ const graph = {
   /** Thresholds on the children of map stages; all must hold before the stage begins. */
   after: z.array(threshold).min(1).meta(says('a list of at least one threshold')).optional(),
 };
-/** How long after it became ready the stage should be done, waits and retries included; an alert tells of one that is not. */
+/** Within how many seconds after it became ready a stage should be done, waits and retries included; else an alert is raised. */
 const slaSeconds = number(1, year).optional();
 /** Left out, a stage stays switched on or off as it was. */
 const enabled = flag.optional();
@@ -186,14 +186,14 @@ const limits = sized(
   'an object with at least one limit',
   'Set maxInFlight, rate, concurrency, backPressure or shared, or leave limits out.',
 );
-/** Nothing is in work at a gate: what limits it is how fast it passes, and what there is behind it. */
+/** Limits of a gate. No attempt is in work at a gate: it is limited by a rate and by later stages. */
 const gateLimits = sized(
   z.strictObject({
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     /** The key whose values take turns, each with its own backlog. */
     concurrency: key.meta(says('an object of column and part')).optional(),
     backPressure: backPressures.optional(),
-    /** Of these only the rates are for it. */
+    /** A gate obeys the rates of these limits, and nothing else of them. */
     shared: sharedNames.optional(),
   }),
   1,
@@ -210,7 +210,7 @@ const valueOrNone = z
   .union([z.string(), z.int(), z.null()])
   .meta(says('a value of the status column, or null for none'));
 const pair = z.array(value).min(2).max(2).meta(says('a list of two values: from and to'));
-/** Values of the status column for a stage that an Edge Function works. */
+/** Values of the status column for a stage that has a function. */
 const shows = z
   .strictObject({
     queued: value,
@@ -218,7 +218,7 @@ const shows = z
     backoff: value.optional(),
     started: value,
     completed: value,
-    /** By the error's code; the others are shown as `entity.status.failed`. */
+    /** Values by the error's code; other failures are shown as `entity.status.failed`. */
     failed: z.record(z.string(), value).default({}),
   })
   .meta(says('an object of queued, started and completed'));

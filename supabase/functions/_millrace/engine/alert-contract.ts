@@ -35,7 +35,7 @@ const event = z.looseObject({
   alert: z.number().optional(),
   /** The cause that several alerts share: an error code, or the limit at which a service refuses. */
   cause: z.string().nullish(),
-  /** Of a test alone; of an alert it is made of the facts. */
+  /** The sentence of a test; the sentence of an alert is made of its facts. */
   message: z.string().optional(),
   kind: z.string().nullish(),
   pipeline: z.string().nullish(),
@@ -79,7 +79,7 @@ export const takenMessage = z.object({
 });
 
 export const takenMessages = z.object({ messages: z.array(takenMessage) });
-/** How many of the deliveries counted. */
+/** How many of the deliveries the engine noted. */
 export const notedDeliveries = z.object({ noted: z.number() });
 
 export type TakenMessage = z.output<typeof takenMessage>;

@@ -11,7 +11,7 @@ export function dataApi({ url, secretKey, release }: Platform): PostgrestClient 
     headers: {
       ...keyHeaders(secretKey),
       [CONTRACT_HEADER]: String(CONTRACT),
-      // Without characters that a header cannot carry.
+      // Leaves out characters that a header cannot carry.
       ...(release && { [RELEASE_HEADER]: release.replace(/[^!-~]|["\\]/g, '') }),
     },
   });

@@ -56,7 +56,7 @@ export interface Engine {
     seq: number;
     items: contract.OutcomeItem[];
     limit: number;
-    /** The worker holds nothing else, and signs off if there is nothing to claim. */
+    /** Whether the worker has no other item in work, so that it signs off if there is nothing to claim. */
     goodbye: boolean;
     afterTimeout?(limit: number): number;
   }): Promise<contract.Completion>;
@@ -95,7 +95,7 @@ export interface Engine {
   noteJobs(jobs: contract.JobReport[]): Promise<z.output<typeof contract.noteJobsAnswer>>;
   /** Shows what went wrong with jobs in the engine's log and in doctor(). Tried once. */
   noteFaults(faults: contract.JobFault[]): Promise<z.output<typeof contract.noteFaultsAnswer>>;
-  /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
+  /** Finds the owner of a job by the attempt it was submitted for, or by its id alone. */
   jobOwner(job: contract.JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
   /** Takes messages about alerts whose turn it is, one a channel at most. */

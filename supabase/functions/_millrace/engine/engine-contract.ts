@@ -55,7 +55,7 @@ const admitted = z.object({
   wait_ms: z.number().nullish(),
   /** Whether the engine cut the batch at the most bytes that one may have, with more queued. */
   cut: z.boolean().default(false),
-  /** Whether the worker is signed off: it had said goodbye, and there was nothing for it. */
+  /** Whether the worker is signed off: it had said goodbye, and there was nothing to claim. */
   left: z.boolean().default(false),
   collect,
   sweep_due,

@@ -22,7 +22,7 @@ export interface Platform {
   url: string;
   secretKey: string;
   secretKeys: Record<string, string>;
-  /** The service-role key beside secret keys: its holder may wake. The environment holds it even when the legacy keys are off. */
+  /** The service-role key beside secret keys, which lets its holder wake. The environment has it even when legacy keys are off. */
   legacyKey?: string | undefined;
   /** Lets its holder wake functions and do nothing else. Without it functions wake one another with the secret key. */
   wakeSecret?: string | undefined;

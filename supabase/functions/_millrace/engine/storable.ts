@@ -24,7 +24,7 @@ function jsonOf(value: unknown): [json: string, isSound: boolean] {
     const json = JSON.stringify(value);
     if (!isDeeper(json, deepest)) return [json, true];
   } catch {
-    // A part of itself, a BigInt, or more levels than the stack has room for.
+    // The value is a part of itself, holds a BigInt, or has more levels than the stack has room for.
   }
   try {
     return [JSON.stringify(plain(value, [], deepest)), false];

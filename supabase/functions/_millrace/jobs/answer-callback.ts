@@ -97,7 +97,7 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
   }
 }
 
-/** Answers 400 for a stage that does not exist, and 503 for a job that no attempt waits for: it may do so a moment later. */
+/** Answers 400 for a stage that does not exist, and 503 for a job without an attempt: one may wait for it a moment later. */
 async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): Promise<Response> {
   if ('job_id' in about) {
     const message = `Nobody waits for job ${excerpt(about.job_id, 100)}, or not yet: send this again shortly.`;

@@ -11,7 +11,7 @@ import { callStage } from './call-stage.ts';
 import { JobRecorder } from './job-recorder.ts';
 
 const JOBS_A_ROUND = 20;
-/** In which a stage's function asks its services and records what has ended. */
+/** The time in which a stage's function asks its services and records what has ended. */
 const ASK_TIME_MS = 15_000;
 
 const log = createLog({ function: 'millrace' });

@@ -7,7 +7,7 @@ import { serviceOf } from './finish-callback.ts';
 import { finishJob } from './finish-job.ts';
 import type { JobRecorder } from './job-recorder.ts';
 
-/** For asking after a job and finishing it. */
+/** The time for asking after a job and finishing it. */
 const ASK_TIMEOUT_MS = 5_000;
 
 /** The result of polling one job: its end, a report that it goes on, or an error. */

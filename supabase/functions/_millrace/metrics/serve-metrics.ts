@@ -11,7 +11,7 @@ import { type Env, readSettings } from '../settings.ts';
 import { addUpMetrics } from './add-up-metrics.ts';
 import { writeMetrics } from './write-metrics.ts';
 
-/** Longer than the Data API's own bound, so that its answer is what is told. */
+/** How long the database may take: longer than the Data API's own bound, so that its error is reported. */
 const ASK_TIME_MS = 9_000;
 
 const log = createLog({ function: 'millrace' });

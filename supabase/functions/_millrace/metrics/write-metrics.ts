@@ -113,7 +113,7 @@ function writeTimes(name: string, labels: string, { sum, buckets }: Counter['run
     lines.push(`${bucket}${ends[index]}${numberOf(count)}`);
   }
   lines.push(`_count{${labels}} ${numberOf(count)}`, `_sum{${labels}} ${numberOf(sum)}`);
-  // V8 copies a joined text at once, and one that was put together by + piece by piece, at each scrape.
+  // V8 copies a joined text at once. It would copy a text that was put together by + piece by piece, at each scrape.
   return lines.join(`\n${name}`);
 }
 

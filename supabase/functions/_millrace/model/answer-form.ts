@@ -146,7 +146,7 @@ function pathsOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): P
   return [path, ...inner.flatMap((part) => pathsOf(part, path))];
 }
 
-/** Takes a null out of the object that it is in. False where there is none. */
+/** Removes the field at a path from its object if it is null. Returns false where it is not. */
 function dropNull(value: unknown, path: readonly PropertyKey[]): boolean {
   const name = path.at(-1);
   const owner = path.slice(0, -1).reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown>)?.[key], value);

@@ -17,7 +17,7 @@ export function addUsage(context: { reportUsage: Report }, usage: Usage): void {
   context.reportUsage(sum);
 }
 
-/** A cost without its price or tokens stays unknown, and so does its sum. */
+/** Adds two usages. The sum of a known and an unknown cost is unknown. */
 function added(one: Usage, other: Usage): Usage {
   const { cached: _, batch: __, priced_at, ...flags } = { ...one, ...other };
   const cost = plus(one.cost_usd, other.cost_usd);

@@ -38,7 +38,7 @@ export function saidOf({ input }: Pick<Asked, 'input'>): Said[] {
   return turns;
 }
 
-/** The last turn where it is that side's, else a new one. */
+/** Returns the last turn if it is of this side, else adds a new turn. */
 function turnOf<Role extends Said['role']>(turns: Said[], role: Role): Extract<Said, { role: Role }> {
   const last = turns.at(-1);
   if (last?.role === role) return last as Extract<Said, { role: Role }>;

@@ -13,7 +13,7 @@ import type { Prompt } from './prompt.ts';
 const table = 'model_answers';
 const dayMs = 86_400_000;
 const mostDays = 36_500;
-/** Errors of a table that is not there or may not be read: PostgREST's, and Postgres's. */
+/** Codes of PostgREST and Postgres for a table or column that is missing or may not be read. */
 const lacksTable = ['PGRST205', '42P01', '42501', '42703', 'PGRST204'];
 
 /** Whose former answers a question may get, and for how many days its own answer is kept. */

@@ -77,10 +77,10 @@ export async function createResponse(
   }
 }
 
-/** Chat completions have another name for the bound of tokens. */
+/** Returns the name that Responses give a parameter: chat completions have another name for the bound of tokens. */
 const namedByResponses = (name: string | null) => (name === 'max_completion_tokens' ? 'max_output_tokens' : name);
 
-/** Servers of other protocols may answer 200 as well. */
+/** Returns the response, or throws where the answer is no response: servers of other protocols may answer 200, too. */
 function checked(response: ModelResponse, { prefix }: Provider): ModelResponse {
   if (response?.object === 'response') return response;
   const fault = faultInside(response);

@@ -72,7 +72,7 @@ function textOf(response: ModelResponse): string {
 }
 
 function partsOf(response: ModelResponse) {
-  // Some services send null for none.
+  // Some services send null for an empty list.
   return (response.output ?? []).flatMap((item) => (item.type === 'message' ? (item.content ?? []) : []));
 }
 

@@ -140,7 +140,7 @@ class Calls {
         hasUsage: false,
       };
       this.gathered.push(gathered);
-      // All rows of a claim come in one go.
+      // All rows of a claim come before the microtask runs, so one call takes them.
       queueMicrotask(() => void this.callAll());
     });
   }
@@ -188,7 +188,7 @@ class Calls {
   }
 }
 
-/** Calls the handler. Resolves to nothing as soon as no row is wanted any more, though the handler ignores its signal. */
+/** Calls the handler. Resolves to undefined as soon as no row is wanted any more, even if the handler ignores its signal. */
 async function callOnce(handler: CallHandler, some: Gathered[]): Promise<unknown> {
   const rows = some.map(({ row }) => row);
   const [{ context }] = rows as [Row, ...Row[]];
@@ -231,7 +231,7 @@ function outcomeOf(outcomes: unknown, row: Row, at: number): unknown {
 
 /**
  * Records a usage in even shares for the rows that have not reported their own. The first rows get what tokens leave over.
- * Where all rows have reported their own, the log tells of the usage, which no row can take.
+ * Where all rows have reported their own, the usage is only logged.
  */
 function share(usage: Usage, some: Gathered[]): void {
   const rows = some.filter(({ hasUsage }) => !hasUsage);

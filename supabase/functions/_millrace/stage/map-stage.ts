@@ -92,7 +92,7 @@ async function spawnAll<Input extends z.ZodType, Item extends z.ZodType<ChildIte
     const place = `items[${keys.size}]`;
     const item = checkItem(schema, given, keys, place);
     const size = sizeOf(item, place);
-    // Only a chunk that is followed by an item is known not to be the last.
+    // Sends a chunk only when another item follows it: until then it may be the last.
     if (chunk.length >= chunkSize || (chunk.length > 0 && bytes + size > CHUNK_BYTES)) {
       await children.spawn(chunk, false);
       chunk = [];
@@ -106,7 +106,7 @@ async function spawnAll<Input extends z.ZodType, Item extends z.ZodType<ChildIte
   return waiting({ name: CHILDREN_SERVICE }, String(fanOut));
 }
 
-/** The item as its schema makes it, its key being new. */
+/** Returns the item as its schema parses it. Throws where its key is not new. */
 function checkItem(schema: z.ZodType<ChildItem>, given: unknown, keys: Set<string>, place: string): ChildItem {
   const parsed = schema.safeParse(given);
   if (!parsed.success) {

@@ -52,7 +52,7 @@ export function createChildren(options: {
   };
 }
 
-/** Permanent where the engine will never take the items, or no row can hold them; the insert function's other errors may pass. */
+/** Returns a permanent error for items that the engine or Postgres can never take, and a retriable one for other errors. */
 function refused(error: EngineRefusal): PermanentError | RetriableError {
   if (/^(MR|22)/.test(error.code ?? '')) return new PermanentError('children_refused', error.message);
   return new RetriableError('spawn_failed', 'The items could not be handed over just now.', undefined, error.message);

@@ -31,7 +31,7 @@ export interface HandlerContext {
    */
   submissionKey: string;
   retryCount: number;
-  /** Whether no other row is in work in this isolate: `handBack({ alone: true })` asks for that. */
+  /** Whether the row was claimed alone, with no other row in work in this isolate: `handBack({ alone: true })` asks for that. */
   isAlone: boolean;
   traceId: string;
   /** Where an external service reports the end of its job. */

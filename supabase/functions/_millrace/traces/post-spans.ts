@@ -18,7 +18,7 @@ export type Posted =
 const WAIT_SECONDS = 30;
 const LONGEST_WAIT_SECONDS = 3_600;
 const LONGEST_REASON = 300;
-/** Answers that the same content gets each time. */
+/** Statuses that the same content gets each time. */
 const forGood = [400, 413, 422];
 
 /** Sends spans in JSON to a collector, once. Never throws. */

@@ -32,7 +32,7 @@ const INTERNAL = 1;
 const CLIENT = 3;
 const CONSUMER = 5;
 const ERROR = 2;
-/** Attempts that wait for these have no job at a service. */
+/** Names in the place of a service: attempts that wait for children, a decision or a person have no job. */
 const ownServices = ['children', 'decision', 'by_hand'];
 
 /**
@@ -182,7 +182,7 @@ function spanOfJob(attempt: TracedAttempt, parent: Span): Span {
   };
 }
 
-/** An attempt that never ended is that of a stage which was started over: it ends where it began. */
+/** Returns when an attempt's span ends. An attempt without an end, whose stage was started over, ends when it began. */
 const endOf = ({ finished, started, created }: TracedAttempt) => finished ?? started ?? created;
 
 function statusOf({ state, code, message }: TracedAttempt): Span['status'] {

@@ -10,7 +10,7 @@ export interface Budget {
   readonly savesUntil: number;
 }
 
-// The platform ends an isolate at 256 MB.
+// The platform ends an isolate at 256 MB: the rest is for rows in work.
 const MEMORY_LIMIT_BYTES = 150 * 1024 * 1024;
 
 // WORKER_SECONDS is less than half of the platform's wall clock, so that this share of it leaves a tenth unused.

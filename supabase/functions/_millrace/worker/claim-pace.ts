@@ -3,7 +3,7 @@ const LONGEST_REFILL_PAUSE_MS = 2_000;
 const SHORTEST_WAIT_MS = 25;
 // A worker waits no longer for a stage at its limits: the sweep wakes another when the stage may go on.
 const LONGEST_IDLE_MS = 5_000;
-/** After so many answers in a row that brought nothing, whatever the engine says, it asks less often. */
+/** After how many empty answers in a row a worker asks less often, whatever the engine says. */
 const PATIENT_ANSWERS = 10;
 const PATIENT_PAUSE_MS = 500;
 
@@ -23,7 +23,7 @@ export class ClaimPace {
    * the worker asks again without a pause.
    *
    * `asked`, `got`: items asked for and items received.
-   * `waitMs`: when a stage at its limits may have room again, in milliseconds; null: no use to wait.
+   * `waitMs`: in how many milliseconds a stage at its limits may have room again; null: waiting is no use.
    */
   answered(asked: number, got: number, waitMs: number | null | undefined): void {
     const sawEmpty = asked > 0 && got === 0;
@@ -35,7 +35,7 @@ export class ClaimPace {
     this.refillAt = Date.now() + (asked > 0 && got >= asked ? 0 : (this.waitMs ?? this.pauseMs));
   }
 
-  /** The worker has had something to do. */
+  /** Notes that the worker has had items in work until now. */
   wasBusy(): void {
     this.busyAt = Date.now();
   }

@@ -30,7 +30,7 @@ export class Claimer {
     this.reserve(0);
   }
 
-  /** Whether this worker is to take no more, whatever becomes free: a successor should. */
+  /** Whether this worker takes no more items, even into free slots: its successor does. */
   get isOver(): boolean {
     const { session, budget, isolate } = this.o;
     return session.closed || this.stopped || isolate.retired || !budget.fits(session.limits.timeout_ms);

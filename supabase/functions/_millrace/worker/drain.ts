@@ -26,12 +26,13 @@ export interface RunContext {
   /** Reports the milliseconds of CPU that the handler was seen to use. */
   seen(ms: number): void;
   /**
-   * Called when another worker is to go on with the row: its request comes to this isolate only if that is not used up.
+   * Called when another worker is to go on with the row. The platform sends that worker's request to this isolate only
+   * while the isolate has CPU left.
    */
   handedOn(): void;
 }
 
-/** How long a worker without anything in hand waits for room in its isolate, which others of it may still need. */
+/** How long a worker without items waits for room in its isolate, which other workers there may use. */
 const ROOM_PAUSE_MS = 100;
 
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
@@ -126,7 +127,7 @@ export class Drain {
     return false;
   }
 
-  /** With nothing in hand: asks for more, waits for a stage at its limits or for room in the isolate, or ends. */
+  /** Asks for items, waits for a stage at its limits or for room in the isolate, or ends; called without items in work. */
   private async interimIdle(): Promise<DrainEnd | null> {
     const { intake, session, inWork } = this;
     if (session.left && !intake.isOver) return 'empty';
@@ -144,7 +145,7 @@ export class Drain {
     return null;
   }
 
-  /** With items in hand: waits for something to do, then records what is finished or takes more into the free slots. */
+  /** Waits for something to do, then records finished items or takes more into free slots; called with items in work. */
   private async step(): Promise<void> {
     const { inWork, intake, saver, session } = this;
     const { budget } = this.o;

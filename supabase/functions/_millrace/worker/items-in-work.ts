@@ -248,7 +248,7 @@ export class ItemsInWork {
     }
   }
 
-  /** Turns whatever goes wrong into an outcome: the worker would hold an item without one for ever. */
+  /** Runs a handler and turns any error into an outcome: the worker would wait for ever for an item without one. */
   private async run(entry: ItemInWork): Promise<void> {
     let outcome: Outcome | null;
     try {
@@ -259,7 +259,7 @@ export class ItemsInWork {
       outcome = { outcome: 'failed', error: classify(error) };
     }
     if (outcome) this.finish(entry, outcome);
-    // Its handler has learnt that the attempt was taken away; the same attempt may be held again under another claim.
+    // The handler found its lease lost. The same attempt may by now be in work again under another claim: then it stays.
     else if (this.items.get(entry.item.attempt) === entry) this.drop(entry.item.attempt);
   }
 

@@ -4,7 +4,7 @@ import { Isolate } from './isolate.ts';
 /** How long a process that is to end goes on trying to save what it has finished, while the database does not answer. */
 const SAVING_MS = 30_000;
 
-/** A process of one's own, whose CPU and memory nobody accounts for: no row is held back, and none is blamed for its end. */
+/** A process of one's own, whose CPU and memory no platform limits: no row waits for room, and none is blamed for its end. */
 export class OwnHost extends Isolate {
   /** How many rows it has taken so far. */
   rows = 0;
@@ -39,7 +39,7 @@ export class EndlessBudget implements Budget {
     this.savesUntil = Date.now() + SAVING_MS;
   }
 
-  /** The database has answered. */
+  /** Notes that the database has answered: after close(), the time to save begins anew. */
   answered(): void {
     if (this.savesUntil !== Number.POSITIVE_INFINITY) this.close();
   }

@@ -122,7 +122,7 @@ async function answer(run: HandlerRun, log: Log, reportUsage: (usage: Usage) => 
     if (output instanceof Waiting) return waitFor(output, stage);
     if (output instanceof HandedBack) {
       if (output.byAnother) run.handedOn?.();
-      // The limit makes the engine isolate the row; a second such word would fail it.
+      // The limit makes the engine isolate the row. A report of the limit for an isolated row would fail it.
       return { outcome: 'released', ...(output.alone && !item.isolated && { limit: 'memory' }) };
     }
     const endedAt = performance.now();
@@ -146,11 +146,11 @@ function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
         'function, in its defineStage().',
     );
   }
-  // Services count their jobs, too, and some code hands the number on.
+  // Some services number their jobs, and some code passes the number on.
   return { outcome: 'waiting', service, job_id: /^(?:number|bigint)$/.test(typeof jobId) ? String(jobId) : jobId };
 }
 
-/** A column that the input requires and that the row lacks altogether: the schema is wrong, and no row is to die of that. */
+/** Finds a column that the input requires and the table lacks. Then the schema is wrong, and the row must not fail for good. */
 function absentColumn(error: z.ZodError, entity: object): string | undefined {
   const columns = error.issues.map(({ path }) =>
     path[0] === 'entity' && path.length === 2 ? String(path[1]) : undefined,

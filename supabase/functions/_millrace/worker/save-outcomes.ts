@@ -32,8 +32,8 @@ export class OutcomeSaver {
   }
 
   /**
-   * Halves a call that the engine refuses as a whole, so that one item it cannot take spoils no other. Repeats one that took
-   * too long without its claim, since finished work must not wait until the claim is small enough, and then halves it too.
+   * Halves a call that the engine refuses as a whole, so that one bad item spoils no other. A call that took too long is
+   * repeated without its claim, since finished work must not wait for a smaller claim, and is then halved, too.
    */
   private async save(items: OutcomeItem[], wanted: number): Promise<void> {
     const { session, inWork, intake } = this.o;

@@ -23,7 +23,7 @@ export function formOf({ input, output, pipeline }: Pick<Stage, 'input' | 'outpu
   return JSON.stringify(form).length > LONGEST ? { row: { ...row, properties: {} } } : form;
 }
 
-/** The key of the row, and the columns that the engine keeps. */
+/** Lists the key of the row and the columns that the engine writes. */
 function keptColumns({ entity, stages }: PipelineInput): string[] {
   const { key = 'id', projection, status } = entity;
   const { column, history, attempts, retryAt, error } = status ?? {};
@@ -38,7 +38,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
     const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' });
     return readable(rest) as JsonSchema;
   } catch {
-    // Of another library: its values are edited as JSON.
+    // The schema is of another library, so its values are edited as JSON.
     return {};
   }
 }
