@@ -164,6 +164,13 @@ function projectTools(api: Api): Tool[] {
       by: text.optional(),
       ...page,
     }),
+    reads(
+      api,
+      'limits',
+      'limits',
+      'Shared limits and stages with limits, with what is in work and waits there, throttles and pauses, and the fullest quotas of tenants.',
+      {},
+    ),
     {
       name: 'settings',
       description:
@@ -211,5 +218,12 @@ function runTools(api: Api): Tool[] {
     reads(api, 'dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
       pipeline: name.optional(),
     }),
+    reads(
+      api,
+      'costs',
+      'costs',
+      'What the newest 2,000 runs of a filter cost, by model and tenant, with the 20 dearest; whole: no other runs match.',
+      filterShape,
+    ),
   ];
 }

@@ -89,8 +89,9 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  const names = ['overview', 'doctor', 'alerts', 'series', 'touched', 'journal', 'settings', 'search', 'runs', 'run'];
-  expect(tools).toEqual([...names, 'attempt', 'dead_letters'].map((name) => [name, true]));
+  const names =
+    'overview doctor alerts series touched journal limits settings search runs run attempt dead_letters costs';
+  expect(tools).toEqual(names.split(' ').map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
     ['runs', { entity: '9' }],
@@ -127,6 +128,15 @@ test('an assistant reads a range of time, the playbooks and the question that fi
   const run = await orders.value<number>(
     `select min(run_id)::int from millrace.attempts where error ->> 'code' = 'rate_limited'`,
   );
+  const { limits, stages, quotas } = JSON.parse((await call('limits')).data);
+  expect(await orders.value('select public.millrace_limits()')).toMatchObject({ limits, quotas });
+  expect(stages.map(({ stage }: { stage: string }) => stage)).toContain('read');
+  const { looked, dearest } = JSON.parse((await call('costs', { pipeline: 'orders', since: '2026-01-01' })).data);
+  const [dear] = dearest as { run: number; usd: number }[];
+  const own = await orders.value<number>(
+    `select sum((usage ->> 'cost_usd')::numeric)::float from millrace.attempts where run_id = ${dear?.run}`,
+  );
+  expect([looked > 0, dear?.usd]).toEqual([true, own]);
   const { help } = JSON.parse((await call('run', { run })).data);
   expect(help.rate_limited, 'cause and remedy of a code').toMatch(/answered 429\. Such an attempt is retried/);
   const { resources } = await client.listResources();
