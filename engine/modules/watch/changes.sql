@@ -42,5 +42,5 @@ end loop;
 exception when others then
   -- A change must not fail for the sake of a message: clients poll.
   perform millrace.report('error', 'progress_not_sent',
-    format('Pages that watch rows learn of changes late: %s', sqlerrm));
+    'Pages that watch rows learn of changes late: ' || sqlerrm);
 $$;

@@ -46,8 +46,8 @@ select json_build_object(
     'due_at', case when a.state = 'queued' and a.queue_at > a.created_at then a.queue_at end,
     'started_at', a.started_at, 'ended_at', a.finished_at,
     'error', case when e.error is not null then json_build_object(
-      'code', e.error ->> 'code', 'message', e.error ->> 'message',
-      'detail', case when p_detail then e.error ->> 'detail' end) end,
+      'code', e.error -> 'code', 'message', e.error -> 'message',
+      'detail', case when p_detail then e.error -> 'detail' end) end,
     'children', (
       select json_build_object('total', coalesce(f.total, f.spawned),
         'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
@@ -98,7 +98,7 @@ as $$
 if (jsonb_typeof(p_rows) = 'object'
     and not jsonb_path_exists(p_rows, '$.* ? (@.type() != "object")')
     and (select count(*) from jsonb_path_query(p_rows, '$.*.*')) <= 500) is not true then
-  raise exception 'MR002: p_rows must be an object of pipelines, with at most 500 keys in all'
+  raise exception 'MR002: p_rows must be an object of pipelines, with at most 500 keys'
     using hint = 'Such as {"leads": {"7": null}}.';
 end if;
 return query
@@ -147,7 +147,7 @@ if p_client is not null and to_regclass('realtime.messages') is not null then
     nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
   -- Watches the rows for a minute, the last 500 that the client has named.
   insert into millrace.watches as w (pipeline_id, entity_id, topic, until)
-  select distinct p.id, k.value, v_topic, v_now + interval '1 minute'
+  select distinct p.id, k.value, v_topic, v_now + interval '60 s'
   from jsonb_each(p_seen) r
   join millrace.pipelines p on p.name = r.key
   cross join jsonb_each_text(r.value) k
@@ -156,7 +156,7 @@ if p_client is not null and to_regclass('realtime.messages') is not null then
   order by 1, 2
   on conflict on constraint watches_pkey do update
   set until = excluded.until
-  where w.until < v_now + interval '40 seconds';
+  where w.until < v_now + interval '40 s';
   delete from millrace.watches w
   where w.ctid = any (array(
     select o.ctid

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../../support/engine/children.ts';
-import { planRows } from '../../support/engine/plan-rows.ts';
+import { inCountingSession, planRows } from '../../support/engine/plan-rows.ts';
 import { blue, ownItems, progressOf, red, sent, userOf, watch } from '../../support/engine/progress.ts';
 import { chain, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
@@ -201,6 +201,34 @@ test('a client watches the last 500 rows that it named', async ({ engine }) => {
     'select entity_id as id from millrace.watches order by entity_id::bigint',
   );
   expect(rows.map(({ id }) => id)).toEqual(ids.slice(10));
+});
+
+test('a pipeline that nobody watches pays one look-up a batch, however many rows of another are watched', async ({
+  engine,
+}) => {
+  await engine.pipeline(stages, { table: 'public.folders', projection: 'none' }, 'other');
+  await engine.pipeline(stages);
+  const worked = async () => {
+    const ids = await engine.insert(20);
+    return inCountingSession(engine.database.superUrl, (session, rows) =>
+      rows(async () => {
+        await session.query(`update public.items set one_status = 'queued' where id = any ($1)`, [ids]);
+        const worker = Worker.over(session, 'one', 'flow', randomUUID());
+        await worker.complete((await worker.take(20)).map((item) => completed(item)));
+        await worker.leave();
+      }),
+    );
+  };
+  await worked();
+  const before = await worked();
+  await engine.sql.query(`
+    insert into millrace.watches (pipeline_id, entity_id, topic, until)
+    select p.id, n::text, 'crowd', millrace.now() + interval '1 minute'
+    from millrace.pipelines p, generate_series(1, 5000) n
+    where p.name = 'other'`);
+  await engine.sql.query('analyze millrace.watches');
+  // Beside the test's own rows. A count of the leases reads 5,000 at each of the three changes.
+  expect((await worked()) - before).toBeLessThan(100);
 });
 
 test('where nobody watches, a batch costs one look into an empty table, whatever its size', async ({ engine }) => {
