@@ -203,6 +203,18 @@ test('a stage at which no worker asks for work is named, with the command that s
   expect(await engine.value(attend)).toEqual({ stages: ['function', 'unknown'] });
 });
 
+test('a stage that moved from its function to workers tells nothing of what the function answered', async ({ engine }) => {
+  await engine.pipeline([{ ...stage, host: 'function' }]);
+  await engine.configureDoorbell();
+  const why = () => engine.value<string>('select why from millrace.unattended()');
+  await engine.queued('work');
+  await answerWakes(engine, 202);
+  await engine.advance('31 seconds');
+  expect(await why()).toMatch(/flow-work answered 202/);
+  await engine.pipeline([stage]);
+  expect(await why()).toBe('nobody takes it up: its worker is silent: none has asked for work');
+});
+
 const attendAt = (url: string | null) =>
   `select public.millrace_attend('[{"pipeline": "flow", "stage": "work"}]', null, ${url === null ? 'null' : `'${url}'`})`;
 

@@ -77,7 +77,9 @@ select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
     then coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
     else 'npx millrace work starts a worker; see the log of one that runs' end
 from found f
+-- A worker that asks for work by itself was never woken: the answer is of the stage's function.
 left join millrace.last_answers() l on l.function_name = f.function_name
+  and (f.host is null or f.seen ? 'url')
 cross join lateral (
   select case when f.host is null then f.function_name
       else coalesce('the worker at ' || (f.seen ->> 'url'), 'its worker') end as who,
