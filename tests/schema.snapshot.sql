@@ -168,7 +168,7 @@ sequence millrace.attempts_id_seq
 table millrace.back_pressures
   column backlog integer not null
   column later_id integer not null
-  column on_the_way integer[] not null default '{}'::integer[]
+  column on_the_way integer[] not null
   column stage_id integer not null
   constraint back_pressures_later_id_fkey FOREIGN KEY (later_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint back_pressures_pkey PRIMARY KEY (stage_id, later_id)
@@ -615,7 +615,7 @@ view millrace.pipeline_findings
   as  WITH forged AS ( SELECT c.oid::regclass AS entity_table, r.rolname AS role, string_agg(DISTINCT v.name, ', '::text) AS verbs FROM ( SELECT w.table_id, array_agg(DISTINCT w.name) AS names, bool_or(w.name = '*'::text) AS whole FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT p.entity_table::oid AS entity_table, c_1.c FROM millrace.stages s CROSS JOIN LATERAL unnest(millrace.stage_columns(s.name)) c_1(c) WHERE p.projection = 'columns'::text AND s.pipeline_id = p.id AND c_1.c !~~ '%\_status'::text UNION ALL SELECT p.entity_table::oid AS entity_table, p.status ->> f.f FROM unnest('{attempts,retry_at,error}'::text[]) f(f) UNION ALL SELECT to_regclass(t.t) AS to_regclass, '*'::text FROM unnest(ARRAY[p.status #>> '{history,table}'::text[], p.status ->> 'lookup'::text]) t(t)) w(table_id, name) GROUP BY w.table_id) k JOIN pg_class c ON c.oid = k.table_id JOIN pg_roles api ON api.rolname = 'authenticator'::name JOIN pg_roles r ON pg_has_role(api.oid, r.oid, 'member'::text) AND r.oid <> api.oid AND NOT r.rolbypassrls AND NOT r.rolsuper CROSS JOIN ( VALUES ('delete'::text,'d'::text), ('insert'::text,'a'::text), ('update'::text,'w'::text)) v(name, policy) WHERE CASE WHEN v.name = 'delete'::text THEN k.whole AND has_table_privilege(r.oid, c.oid, 'delete'::text) ELSE has_any_column_privilege(r.oid, c.oid, v.name) AND (EXISTS ( SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND (k.whole OR (a.attname = ANY (k.names))) AND has_column_privilege(r.oid, c.oid, a.attnum, v.name))) END AND (NOT c.relrowsecurity OR (EXISTS ( SELECT FROM pg_policy y CROSS JOIN LATERAL unnest(y.polroles) o(o) WHERE y.polrelid = c.oid AND y.polpermissive AND (y.polcmd = '*'::"char" OR y.polcmd::text = v.policy) AND (o.o = 0::oid OR pg_has_role(r.oid, o.o, 'usage'::text))))) GROUP BY c.oid, r.rolname ) SELECT 'ready work is taken within 30 seconds'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s of %s: %s; %s'::text, u.stage, u.pipeline, u.why, u.remedy), '. '::text), 'nothing waits'::text) AS detail FROM ( SELECT unattended.stage_id, unattended.function_name, unattended.pipeline, unattended.stage, unattended.since, unattended.cause, unattended.why, unattended.remedy FROM millrace.unattended() unattended(stage_id, function_name, pipeline, stage, since, cause, why, remedy) LIMIT 10) u UNION ALL SELECT 'only the engine can write results'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from public, %1$I; and grant it its own columns by name'::text, f.role, f.verbs, f.entity_table), '. '::text ORDER BY f.entity_table, f.role), 'no role of the Data API can'::text) AS detail FROM forged f UNION ALL SELECT 'nothing is paused'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(((COALESCE(('stage '::text || d.stage) || ' of '::text, 'pipeline '::text) || d.pipeline) || ': '::text) || d.remedy, ' '::text), 'nothing is'::text) AS detail FROM millrace.paused d;
 table millrace.pipelines
   column current_version_id integer
-  column details_to text[] not null default '{}'::text[]
+  column details_to text[] not null
   column digest text
   column due_column text
   column enabled boolean not null default true
@@ -630,7 +630,7 @@ table millrace.pipelines
   column outputs_days integer
   column projection text not null
   column quota jsonb
-  column required_columns text[] not null default '{}'::text[]
+  column required_columns text[] not null
   column retention_days integer
   column sla jsonb
   column status jsonb
@@ -710,7 +710,6 @@ table millrace.row_costs
   column lives_cut integer not null default 0
   column memory_bytes bigint
   column stage_id integer not null
-  constraint row_costs_cpu_bounds CHECK (((cpu_ms >= (0.1)::double precision) AND (cpu_ms <= (2000)::double precision)))
   constraint row_costs_pkey PRIMARY KEY (stage_id)
   constraint row_costs_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX row_costs_pkey ON millrace.row_costs USING btree (stage_id)
@@ -809,7 +808,7 @@ view millrace.shared_limit_findings
   column detail text
   column ok boolean
   column what text
-  as  SELECT ('shared limit '::text || name) || ' lets its stages work'::text AS what, cardinality(spent_for) = 0 AND NOT (EXISTS ( SELECT FROM millrace.limit_pauses k WHERE k.name = l.name AND k.until > (k.since + '00:10:00'::interval))) AS ok, COALESCE(NULLIF(concat_ws('; '::text, ('throttled until '::text || to_char(throttled_until, 'YYYY-MM-DD HH24:MI:SS: '::text)) || throttled_for, millrace.pauses_in_words(name) || format(': select millrace.unthrottle_limit(%L) asks again at once'::text, name), CASE WHEN cardinality(spent_for) > 0 THEN format('its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '::text || '''{"spending": …}'', until, ''reason'') raises it for a while'::text, array_to_string(spent_for, ' and '::text), to_char(window_ends_at, 'YYYY-MM-DD HH24:MI:SS'::text), name) ELSE NULL::text END), ''::text), 'as declared'::text) AS detail FROM millrace.shared_limit_state l;
+  as  SELECT ('shared limit '::text || name) || ' lets its stages work'::text AS what, spent_for = '{}'::text[] AND NOT (EXISTS ( SELECT FROM millrace.limit_pauses k WHERE k.name = l.name AND k.until > (k.since + '00:10:00'::interval))) AS ok, COALESCE(NULLIF(concat_ws('; '::text, ('throttled until '::text || to_char(throttled_until, 'YYYY-MM-DD HH24:MI:SS: '::text)) || throttled_for, millrace.pauses_in_words(name) || format(': select millrace.unthrottle_limit(%L) asks again at once'::text, name), CASE WHEN spent_for <> '{}'::text[] THEN format('its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '::text || '''{"spending": …}'', until, ''reason'') raises it for a while'::text, array_to_string(spent_for, ' and '::text), to_char(window_ends_at, 'YYYY-MM-DD HH24:MI:SS'::text), name) ELSE NULL::text END), ''::text), 'as declared'::text) AS detail FROM millrace.shared_limit_state l;
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -887,7 +886,7 @@ table millrace.stages
   column apply text
   column batch_size integer not null
   column bypassed boolean not null default false
-  column callback boolean not null default false
+  column callback boolean not null
   column child jsonb
   column concurrency integer
   column deadline interval
@@ -898,7 +897,7 @@ table millrace.stages
   column function_name text
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false
-  column has_groups boolean not null default false
+  column has_groups boolean not null
   column has_quota boolean not null default false
   column host text
   column id integer not null generated always as identity
@@ -918,16 +917,20 @@ table millrace.stages
   column sla interval
   column switched_entry bigint
   column timeout interval not null
-  column when_spent text not null default 'wait'::text
-  constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
-  constraint stages_concurrency_bounds CHECK (((concurrency >= 1) AND (concurrency <= 5000)))
-  constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
+  column when_spent text not null
   constraint stages_name_key UNIQUE (pipeline_id, name)
   constraint stages_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint stages_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
 sequence millrace.stages_id_seq
+view millrace.started_attempts
+  column concurrency_group text
+  column expires_at timestamp with time zone
+  column id bigint
+  column stage_id integer
+  column worker_id uuid
+  as  SELECT c.worker_id, c.stage_id, c.expires_at, a.id, a.concurrency_group FROM millrace.claims c CROSS JOIN LATERAL ( SELECT t.id, t.concurrency_group FROM millrace.attempts t WHERE (t.id = ANY (c.attempt_ids)) AND t.token = c.token AND t.state = 'started'::millrace.attempt_state OFFSET 0) a;
 view millrace.status_moves
   column by text
   column drawn boolean
@@ -945,7 +948,7 @@ table millrace.status_values
   column is_terminal boolean not null
   column name text not null
   column pipeline_id integer not null
-  column retired boolean not null default false
+  column retired boolean not null
   column sort_order integer not null
   column value text not null
   constraint status_values_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
@@ -1010,8 +1013,8 @@ view millrace.verbs
 table millrace.version_moves
   column at_stage_id integer
   column by text not null
-  column declared boolean not null default false
-  column drawn boolean not null default false
+  column declared boolean not null
+  column drawn boolean not null
   column from_value text
   column id integer not null generated always as identity
   column means text not null
@@ -1025,7 +1028,7 @@ table millrace.version_moves
   CREATE UNIQUE INDEX version_moves_pkey ON millrace.version_moves USING btree (id)
 sequence millrace.version_moves_id_seq
 table millrace.version_stages
-  column after jsonb not null default '[]'::jsonb
+  column after jsonb not null
   column child_pipeline_id integer
   column dependents integer[] not null
   column ends jsonb
@@ -1033,7 +1036,7 @@ table millrace.version_stages
   column is_first boolean not null generated as ((needs = '{}'::integer[]) AND (after = '[]'::jsonb))
   column is_sink boolean not null
   column needs integer[] not null
-  column on_demand boolean not null default false
+  column on_demand boolean not null
   column otherwise text
   column position integer not null
   column stage_id integer not null

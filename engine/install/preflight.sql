@@ -43,13 +43,13 @@ begin
         where j.jobname ^@ 'millrace-'
         order by 1);
     end if;
-    if cardinality(v_taken) > 0 then
+    if v_taken <> '{}' then
       v_faults := v_faults || format(
         'these names are taken: %s: rename or drop what is called so',
         array_to_string(v_taken, ', '));
     end if;
   end if;
-  if cardinality(v_faults) > 0 then
+  if v_faults <> '{}' then
     raise exception 'Millrace cannot be installed: %', array_to_string(v_faults, '; ')
       using errcode = 'MR004', hint = 'Nothing has been made. Mend all of it, then install again.';
   end if;

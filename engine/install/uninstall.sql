@@ -110,7 +110,7 @@ begin
   left join pg_depend i
     on i.classid = d.classid and i.objid = d.objid and i.deptype = 'i'
   where (d.classid, d.objid) not in (select w.class, w.id from own w);
-  if cardinality(v_others) > 0 then
+  if v_others <> '{}' then
     raise exception 'others depend on Millrace, drop these first: %',
       array_to_string(v_others, ', ')
       using errcode = 'dependent_objects_still_exist',

@@ -66,7 +66,7 @@ from (
       isolated, entity, built_entity, built_needs, failure)
   -- Without offset 0 the planner would compute the needs twice.
   offset 0) b;
-return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
+return case when v_within then v_batch when p_items = '{}' then '[]' end;
 $$;
 
 -- Returns the rows of a pipeline as json, in the order of p_ids.

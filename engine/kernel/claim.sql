@@ -9,14 +9,11 @@ $$;
 -- Returns how many live workers a stage has. Being volatile, the function reads a fresh snapshot.
 create function millrace.live_workers(p_stage_id int) returns int
 as $$
-declare
-  v_since timestamptz := millrace.alive_since();
-
 return (
   select count(*)
   from millrace.workers w
   where w.stage_id = p_stage_id and w.working and w.left_at is null
-    and w.heartbeat_at > v_since);
+    and w.heartbeat_at > (select millrace.alive_since()));
 $$;
 
 -- Tells whether a stage has a due attempt that its limits let a claim take.
@@ -164,18 +161,22 @@ where c.worker_id = p_worker_id
 return found;
 $$;
 
+-- The attempts that are started under a claim.
+create view millrace.started_attempts as
+select c.worker_id, c.stage_id, c.expires_at, a.id, a.concurrency_group
+from millrace.claims c
+-- by key
+cross join lateral (
+  select t.id, t.concurrency_group
+  from millrace.attempts t
+  where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+  offset 0) a;
+
 -- Returns the attempts that are started under a claim of the worker.
 create function millrace.attempts_in_work(p_worker_id uuid) returns bigint[]
 as $$
 return array(
-  select a.id
-  from millrace.claims c
-  cross join lateral (
-    select t.id
-    from millrace.attempts t
-    where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-    offset 0) a
-  where c.worker_id = p_worker_id);
+  select a.id from millrace.started_attempts a where a.worker_id = p_worker_id);
 $$;
 
 -- Returns those of the attempts that are still started under the token, in the order of

@@ -47,7 +47,7 @@ if p_uniform_limit is not null and (v_on.is_uneven
   raise exception 'the batch is not uniform' using errcode = 'MR000';
 end if;
 -- A run that went on is not over.
-if cardinality(v_stages) = 0 or not v_next.all_ready then
+if v_stages = '{}' or not v_next.all_ready then
   perform millrace.finish_runs(p_stage_id, p_run_ids);
 end if;
 v_is_projected := millrace.project_entities(
@@ -145,7 +145,7 @@ from version v
 join millrace.version_stages f on f.version_id = v.id
 join millrace.stages s on s.id = f.stage_id
 where p_stage_id = any (f.needs) and f.unconditional;
-if cardinality(followers) = 0 then
+if followers = '{}' then
   all_ready := true;
 elsif all_ready then
   insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)

@@ -84,12 +84,7 @@ elsif v_failed.dead <> '{}' then
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
 end if;
 perform millrace.project(p_stage_id, v_failed.changes);
-perform millrace.project(s.id, s.changes)
-from (
-  select c.stage_id as id, array_agg(c.change) as changes
-  from unnest(v_cancelled) c
-  group by c.stage_id
-  order by c.stage_id) s;
+perform millrace.project_cancelled(v_cancelled);
 if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
   -- A user's trigger may have started the stage over. runs_at() leaves such runs out.
   v_ready := v_ready || millrace.skip_stage(

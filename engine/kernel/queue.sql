@@ -69,7 +69,7 @@ $$;
 -- got work.
 -- p_by_name: a start names the stage, so that its conditions do not count.
 create function millrace.begin_at_once(
-  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
 as $$
 perform millrace.hook_before_stage(p_run_ids, p_stage_id);
@@ -191,7 +191,7 @@ create function millrace.begin_new_runs(
 as $$
 begun := p_run_ids;
 ready := '{}';
-if cardinality(p_dirty_ids) > 0 then
+if p_dirty_ids <> '{}' then
   perform millrace.project_queued(s.pipeline_id, s.id, p_stage.dependents, p_dirty_ids)
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id and p.projection <> 'none'
@@ -212,7 +212,7 @@ elsif p_stage.unconditional then
   ready := array[p_stage.stage_id];
 else
   ready := millrace.hook_begin(
-    p_stage.stage_id, begun, p_by_name, cardinality(p_dirty_ids) = 0);
+    p_stage.stage_id, begun, p_by_name, p_dirty_ids = '{}');
 end if;
 if not p_alone then
   ready := ready || millrace.begin_branches(begun);
@@ -287,7 +287,7 @@ if v_on.has_quota then
   perform millrace.hook_before_start(
     v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
 end if;
-if cardinality(v_live) > 0 then
+if v_live <> '{}' then
   v_wake := millrace.start_over(v_live, p_stage_id, v_by_name);
 end if;
 v_begun := millrace.begin_new_runs(v_stage, v_new,

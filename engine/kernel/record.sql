@@ -16,7 +16,7 @@ declare
   v_done record;
 
 uniform := false;
-if cardinality(p_items) = 0 then
+if p_items = '{}' then
   verdicts := '[]';
   ready := '{}';
   return;
@@ -270,7 +270,7 @@ loop
     select s.apply || '(jsonb)'
     from millrace.stages s
     where s.id = v_group.stage_id and v_group.outcome = 'completed'
-      and cardinality(v_group.items) > 0);
+      and v_group.items <> '{}');
   if v_apply is not null then
     if to_regprocedure(v_apply) is null then
       raise exception 'MR004: the stage''s apply function % does not exist', v_apply
@@ -288,7 +288,7 @@ loop
     v_group.items := v_left.in_time;
   end if;
   items := items || v_group.items;
-  continue when cardinality(v_group.items) = 0;
+  continue when v_group.items = '{}';
   case v_group.outcome
     when 'completed' then
       ready := ready || millrace.hook_complete(v_group.stage_id, v_group.items);
@@ -312,7 +312,7 @@ late := array(
   left join millrace.attempts a on a.id = any (array[i.attempt_id])
   where i.verdict is null and a.state is distinct from i.was);
 in_time := p_items;
-if cardinality(late) > 0 then
+if late <> '{}' then
   in_time := array(
     select i
     from unnest(p_items) i

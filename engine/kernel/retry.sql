@@ -41,6 +41,19 @@ if found then
 end if;
 $$;
 
+-- Begins a stage again in those of the locked runs that are running. Returns the stages that got
+-- work.
+create function millrace.begin_again(p_stage_id int, p_run_ids bigint[]) returns int[]
+as $$
+declare
+  v_kind text := (select s.kind from millrace.stages s where s.id = p_stage_id);
+
+p_run_ids := millrace.running_of(p_run_ids);
+perform millrace.hook_stages_left(p_run_ids, array[p_stage_id], 'retried')
+where v_kind in ('map', 'pipeline');
+return millrace.hook_begin_kind(v_kind, p_stage_id, p_run_ids);
+$$;
+
 -- Reopens locked runs: failed | cancelled | completed → running. Retries all their failed and
 -- cancelled stages, since a run cannot end while one is left. Returns the stages that got work.
 -- p_except: stages that are not retried.
@@ -57,21 +70,17 @@ set status = 'running', finished_at = null, failed_stage_id = null, error_code =
 where r.id = any (p_run_ids);
 perform millrace.recount_parents(p_run_ids);
 for v_stage in
-  select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+  select a.stage_id, array_agg(a.run_id order by a.run_id) as run_ids
   from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
   where a.run_id = any (p_run_ids)
     and a.state in ('failed', 'cancelled')
     and millrace.is_newest_attempt(a)
     and a.stage_id <> all (p_except)
-  group by a.stage_id, s.kind
+  group by a.stage_id
   order by a.stage_id
 loop
   -- A retry may fail at once and end its run.
-  v_stage.run_ids := millrace.running_of(v_stage.run_ids);
-  perform millrace.hook_stages_left(v_stage.run_ids, array[v_stage.stage_id], 'retried')
-  where v_stage.kind in ('map', 'pipeline');
-  v_wake := v_wake || millrace.hook_begin_kind(v_stage.kind, v_stage.stage_id, v_stage.run_ids);
+  v_wake := v_wake || millrace.begin_again(v_stage.stage_id, v_stage.run_ids);
 end loop;
 return v_wake;
 $$;

@@ -117,7 +117,7 @@ declare
             select from millrace.done_attempts a
             where a.run_id = r.id and a.stage_id = o.stage_id)));
 
-if cardinality(v_done) > 0 then
+if v_done <> '{}' then
   perform millrace.end_runs(v_done, 'completed');
 end if;
 $$;
@@ -228,13 +228,7 @@ declare
 if v_runs <> '{}' then
   perform millrace.end_runs(v_runs, 'cancelled');
   v_cancelled := millrace.cancel_attempts(v_runs, null);
-  perform millrace.project(s.id, s.changes)
-  from (
-    select c.stage_id as id, array_agg(c.change) as changes
-    from unnest(v_cancelled) c
-    group by c.stage_id
-    order by c.stage_id) s
-  where p_is_projected;
+  perform millrace.project_cancelled(v_cancelled) where p_is_projected;
 end if;
 return cardinality(v_runs);
 $$;

@@ -11,17 +11,16 @@
 --   create function millrace.project_entities(p_pipeline_id int, p_how text, p_stage text,
 --     p_changes millrace.change[], p_ids text[], p_dependents text[]) returns boolean
 
--- Builds the change that the projection writes for one stage of one entity.
--- p_queued: the names of the stages that became ready.
+-- Builds the change that the projection writes for one stage of one entity, without a result.
 create function millrace.change_of(
-  p_entity_id text, p_status text, p_job_id text default null, p_result jsonb default null,
-  p_error text default null, p_retry_count int default 0, p_started_at timestamptz default null,
-  p_completed_at timestamptz default null, p_queued text[] default null
+  p_entity_id text, p_status text, p_job_id text default null, p_error text default null,
+  p_retry_count int default 0, p_started_at timestamptz default null,
+  p_completed_at timestamptz default null
 ) returns millrace.change
 immutable
 as $$
-return row(p_entity_id, p_status, p_job_id, p_result, p_error, p_retry_count, p_started_at,
-  p_completed_at, p_queued)::millrace.change;
+return row(p_entity_id, p_status, p_job_id, null, p_error, p_retry_count, p_started_at,
+  p_completed_at, null)::millrace.change;
 $$;
 
 -- Writes changes of one stage onto the entities.
@@ -30,6 +29,17 @@ as $$
 perform millrace.project_entities(s.pipeline_id, 'apply', s.name, p_changes, null, null)
 from millrace.stages s
 where s.id = p_stage_id;
+$$;
+
+-- Writes what cancel_attempts() has cancelled onto the entities.
+create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
+as $$
+perform millrace.project(s.id, s.changes)
+from (
+  select c.stage_id as id, array_agg(c.change) as changes
+  from unnest(p_cancelled) c
+  group by c.stage_id
+  order by c.stage_id) s;
 $$;
 
 -- Writes a claim, or attempts that were put back, onto those of the entities that no other
@@ -70,7 +80,7 @@ $$;
 -- one status column.
 create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
 as $$
-if cardinality(p_entity_ids) > 0 and (
+if p_entity_ids <> '{}' and (
     select p.projection = 'status'
     from millrace.pipelines p
     where p.id = p_pipeline_id) then

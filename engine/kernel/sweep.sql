@@ -120,13 +120,8 @@ loop
   select array_agg(d.id order by d.at, d.id) as ids, max(d.at) as last_at into v_page
   from (
     (select a.id, v_last_at as at
-     from millrace.claims c
-     cross join lateral (
-       select t.id, t.stage_id
-       from millrace.attempts t
-       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-       offset 0) a
-     where p_part = 'leases' and c.expires_at <= v_now
+     from millrace.started_attempts a
+     where p_part = 'leases' and a.expires_at <= v_now
        and a.stage_id = any (v_stages) and a.id > v_last_id
      order by a.id
      limit p_limit)

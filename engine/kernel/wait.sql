@@ -88,7 +88,7 @@ v_tired := array(
   from unnest(p_items) i
   join millrace.attempts a on a.id = any (array[i.attempt_id])
   where a.state = 'started');
-if cardinality(v_tired) > 0 then
+if v_tired <> '{}' then
   perform millrace.fail(p_stage_id, v_tired);
 end if;
 return array[p_stage_id];

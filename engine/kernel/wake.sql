@@ -18,7 +18,6 @@ create function millrace.stages_to_wake(
 ) returns int[]
 as $$
 declare
-  v_since timestamptz := millrace.alive_since();
   -- Above read committed a statement gets no fresh snapshot, so the function always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
@@ -34,10 +33,7 @@ join millrace.pipelines p on p.id = s.pipeline_id
 where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
   and s.kind <> 'gate'
   and (not v_look or (
-    (s.id is not distinct from p_scaling_out or not exists (
-      select from millrace.workers w
-      where w.stage_id = s.id and w.working and w.left_at is null
-        and w.heartbeat_at > v_since))
+    (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
     and not exists (
       select from millrace.wake_ups r
       where r.stage_id = s.id
@@ -45,7 +41,7 @@ where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
     -- A stage whose limits are used up is woken later: by a worker that frees a slot, or by the
     -- sweep.
     and (s.limits is null or millrace.hook_has_room(s))));
-if cardinality(v_wakes || v_at_workers) > 0 then
+if v_wakes || v_at_workers <> '{}' then
   insert into millrace.wake_ups (stage_id, woken_at)
   select r, v_now
   from unnest(v_wakes || v_at_workers) r
@@ -81,18 +77,12 @@ $$;
 -- p_noted: the rows of wake_ups exist already, so all stages are woken.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
-declare
-  v_wakes int[] := case
+return (
+  select count(*) filter (where millrace.post(w ->> 'function', w - 'function'))
+  from jsonb_array_elements(millrace.wake_list(case
     when p_noted then p_stage_ids
     else millrace.stages_to_wake(p_stage_ids)
-  end;
-
-return (
-  select count(*) filter (where millrace.post(
-    s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = any (v_wakes) and s.kind <> 'gate');
+  end)) w);
 $$;
 
 -- Wakes stages for a worker that could not deliver their wake-ups. The rows of wake_ups exist
@@ -117,7 +107,6 @@ declare
   v_url text;
   v_secret text;
   v_key text;
-  v_request bigint;
 
 -- The values are read in the body, since the handler catches no error of a declaration.
 v_url := millrace.setting('project_url');
@@ -129,7 +118,8 @@ if v_url is null or coalesce(v_secret, v_key) is null then
     '{"hint": "npx millrace connect writes both"}');
   return false;
 end if;
-v_request := net.http_post(
+insert into millrace.posts (request_id, function_name)
+select net.http_post(
   url := coalesce(p_url, rtrim(v_url, '/') || '/functions/v1/' || p_function),
   body := p_body,
   headers := (
@@ -137,8 +127,7 @@ v_request := net.http_post(
       'apikey', v_key, 'Content-Type', 'application/json', 'x-millrace-level', e.level::text,
       'x-millrace-contracts', array_to_string(e.contracts, ',')))
     from millrace.engine() e),
-  timeout_milliseconds := 5000);
-insert into millrace.posts (request_id, function_name) values (v_request, p_function);
+  timeout_milliseconds := 5000), p_function;
 return true;
 exception when others then
   if not millrace.report_caught(sqlstate, null, 'doorbell_failed',

@@ -200,7 +200,7 @@ if (case
   end) then
   v_wake := v_wake || v_stage.id;
 end if;
-if cardinality(v_wake) > 0 then
+if v_wake <> '{}' then
   v_wake := millrace.stages_to_wake(
     v_wake, case when v_worker.left_at is null then v_stage.id end);
 end if;
@@ -236,7 +236,6 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
-  v_since timestamptz := millrace.alive_since();
   v_free record;
 
 -- Rows in work have to be added up in two cases. A worker that has left still finishes its batch,
@@ -244,7 +243,7 @@ declare
 if v_limit > 0 and (v_stage.concurrency is not null or exists (
     select from millrace.workers w
     where w.stage_id = v_stage.id and w.working and w.left_at is not null
-      and w.heartbeat_at > v_since)) then
+      and w.heartbeat_at > (select millrace.alive_since()))) then
   v_free := millrace.free_slots(v_stage, p_call.worker, p_may_wait);
   v_limit := least(v_limit, v_free.slots);
 end if;
@@ -270,7 +269,6 @@ create function millrace.free_slots(
 )
 as $$
 declare
-  v_since timestamptz := millrace.alive_since();
   v_others record;
 
 if p_worker.left_at is not null then
@@ -289,7 +287,7 @@ select coalesce(sum(w.in_work), 0) as in_work, bool_or(w.left_at is not null) as
 into v_others
 from millrace.workers w
 where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
-  and w.heartbeat_at > v_since;
+  and w.heartbeat_at > (select millrace.alive_since());
 slots := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
   - p_worker.in_work - v_others.in_work);
 if slots = 0 and v_others.any_leaving then
@@ -345,7 +343,7 @@ declare
   v_wake jsonb := '[]';
   v_collect bigint[] := '{}';
 
-if cardinality(p_wake) > 0 then
+if p_wake <> '{}' then
   v_wake := millrace.wake_list(p_wake);
 end if;
 if v_stage.kind = 'map' or p_call.is_child then
@@ -408,6 +406,15 @@ where p.id = p_stage.pipeline_id;
 return v_call;
 $$;
 
+-- Returns the names of the pipelines, for a hint.
+create function millrace.known_pipelines() returns text
+stable
+as $$
+return format('Those there are: %s. A new one comes by npx millrace sync and its migration.', (
+  select coalesce(left(string_agg(p.name, ', ' order by p.name), 1000), 'none')
+  from millrace.pipelines p));
+$$;
+
 -- Returns the stage with this name. Raises MR003 where there is none.
 create function millrace.stage_named(p_pipeline text, p_stage text)
 returns millrace.stages
@@ -415,24 +422,19 @@ stable
 as $$
 declare
   v_stage millrace.stages;
-  v_known text;
 
 select s.* into v_stage
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
 where p.name = p_pipeline and s.name = p_stage;
 if not found then
-  v_known := coalesce((
-    select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000)
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where p.name = p_pipeline), (
-    select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
-    from millrace.pipelines p),
-    'There is no pipeline: run `npx millrace sync` and push the migrations');
   raise exception 'MR003: there is no stage % in a pipeline %',
     coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
-    using hint = v_known || '.';
+    using hint = coalesce((
+      select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000) || '.'
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name = p_pipeline), millrace.known_pipelines());
 end if;
 return v_stage;
 $$;

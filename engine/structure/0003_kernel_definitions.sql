@@ -36,9 +36,9 @@ create table millrace.pipelines (
   -- The digest of the compiled definition, with which a project's folder is compared.
   digest text,
   -- The columns of the entity that the definition names and that inputs of its stages require.
-  required_columns text[] not null default '{}',
+  required_columns text[] not null,
   -- The roles to whom millrace_progress() shows the detail of errors.
-  details_to text[] not null default '{}'
+  details_to text[] not null
 );
 
 -- A row for each stage, with its settings, which apply at once. enabled = false pauses the stage.
@@ -49,13 +49,12 @@ create table millrace.stages (
   kind text not null,
   -- The Edge Function that runs the stage; null for the kinds manual, pipeline and gate.
   function_name text,
-  batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
-  max_workers int not null
-    constraint stages_max_workers_bounds check (max_workers between 1 and 1000),
+  batch_size int not null,
+  max_workers int not null,
   lease interval not null,
   timeout interval not null,
   retry jsonb not null,
-  callback boolean not null default false,
+  callback boolean not null,
   poll_every interval,
   deadline interval,
   apply text,
@@ -69,7 +68,7 @@ create table millrace.stages (
   -- How long after it became ready an attempt should be done; null for no bound.
   sla interval,
   -- True where the stage's limits sort its queue into groups.
-  has_groups boolean not null default false,
+  has_groups boolean not null,
   -- True where a threshold of a parent counts the children that have done this stage.
   reports_to_parent boolean not null default false,
   -- True where some version has a conditional stage after this one.
@@ -85,10 +84,10 @@ create table millrace.stages (
   bypassed boolean not null default false,
   -- wait or bypass: whether rows wait for the next window, or leave the stage out, once its
   -- budget is spent.
-  when_spent text not null default 'wait',
+  when_spent text not null,
   -- How many rows of the stage may be in work at once. Where it is not null, the engine chooses
   -- batch_size and max_workers.
-  concurrency int constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
+  concurrency int,
   -- worker: a process of the project's own runs the stage; null: an Edge Function does.
   host text,
   -- The process that last asked for work: {seen_at, release}, and {url, woken_at} of the last one
@@ -124,12 +123,12 @@ create table millrace.version_stages (
   when_path jsonpath,
   otherwise text,
   -- Thresholds: [{map, stage: of the children, kind: count | consecutive | all, n}].
-  after jsonb not null default '[]',
+  after jsonb not null,
   child_pipeline_id int,
   -- Holds for a row that brings the stage's output along: the row's first run skips the stage.
   given_path jsonpath,
   -- True where only a start by name begins the stage. A run that comes to it by itself is over.
-  on_demand boolean not null default false,
+  on_demand boolean not null,
   -- [{name, when}]: the first condition that holds of the row and the result ends the run.
   ends jsonb,
   -- True where runs begin with the stage.

@@ -5,7 +5,7 @@ create table millrace.back_pressures (
   later_id int not null references millrace.stages on delete cascade,
   backlog int not null,
   -- The stages between the two from which attempts reach later_id without another check.
-  on_the_way int[] not null default '{}',
+  on_the_way int[] not null,
   primary key (stage_id, later_id)
 );
 create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);

@@ -12,7 +12,7 @@ create table millrace.status_values (
   adopted_as text not null,
   begins text,
   before text[] not null,
-  retired boolean not null default false,
+  retired boolean not null,
   primary key (pipeline_id, value)
 );
 
@@ -28,8 +28,8 @@ create table millrace.version_moves (
   means text not null,
   at_stage_id int,
   stage_id int,
-  declared boolean not null default false,
-  drawn boolean not null default false,
+  declared boolean not null,
+  drawn boolean not null,
   retired boolean not null default false
 );
 create unique index version_moves_key on millrace.version_moves

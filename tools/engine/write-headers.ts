@@ -116,7 +116,10 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
 });
 
 /** The fields that an operator's question may have, `set millrace.reads = '{"pipeline": "name"}'`. */
-const reads = /\nset millrace\.reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)/;
+const reads = /\nset millrace\.reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)([\s\S]*)/;
+/** The pipeline that such a question names, where the body reads it. */
+const named =
+  "  v_pipeline millrace.pipelines := millrace.pipeline_named(p_query ->> 'pipeline', v_caller.pipelines);\n";
 
 /** A handler of all errors, of cancelled statements too, which `others` leaves out. The context says who raised one. */
 const anything = /^( *)exception when anything then$/gm;
@@ -133,9 +136,9 @@ function withBlock(statement: Statement): Statement {
       '$1exception when query_canceled or assert_failure or others then\n' +
         '$1  get stacked diagnostics v_context = pg_exception_context;',
     )
-    .replace(reads, (_, fields: string, header: string, declare: string) => {
+    .replace(reads, (_, fields: string, header: string, declare: string, written: string) => {
       const caller = `declare\n  v_caller millrace.caller := millrace.authorize(p_query, ${fields});\n`;
-      return `${header}${caller}${declare ? '' : '\n'}`;
+      return `${header}${caller}${/\bv_pipeline\b/.test(written) ? named : ''}${declare ? '' : '\n'}${written}`;
     });
   if (declaring.test(text)) {
     const whole = text.replace(

@@ -62,8 +62,7 @@ if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
 end if;
 perform millrace.refuse(v_fault,
   'Send turns {seq, kind, call_id, content, usage}, counted from 1 without a gap; '
-  'let a tool answer with the location of a file in Storage where its output is large.', 'MR002')
-where v_fault is not null;
+  'let a tool answer with the location of a file in Storage where its output is large.', 'MR002');
 insert into millrace.turns
   (run_id, stage_id, stage_run, seq, kind, call_id, content, usage, attempt_id, created_at)
 select v_attempt.run_id, v_attempt.stage_id, v_stage_run, t.seq, t.kind, t.call_id, t.content,

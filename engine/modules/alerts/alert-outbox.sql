@@ -169,30 +169,21 @@ with due as (
     and m.id = any (array(select o.id from due o))
   returning m.*
 )
-select json_agg(jsonb_build_object(
-  'message', m.id,
-  'try', m.tries,
-  'webhook_id', m.webhook_id,
-  'created_at', m.created_at,
-  'channel', c.name,
-  'kind', c.kind,
-  'address', millrace.setting('channel_' || c.name || '_address'),
-  'secret', millrace.setting('channel_' || c.name || '_secret'),
-  'sender', c.sender,
-  'api_url', c.api_url,
-  'project', millrace.setting('project_url'),
-  'page_url', nullif(millrace.setting('page_url'), ''),
-  'playbooks_url', millrace.playbooks_url(),
-  -- With how their alerts stand now.
-  'events', (
-    select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
-    from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
-    left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint),
-  'more', m.more) order by m.id)::jsonb
+select json_agg(k order by k.message)::jsonb
 into v_messages
-from taken m
-join millrace.alert_channels c on c.id = m.channel_id
-where m.state = 'waiting';
+from (
+  select m.id as message, m.tries as try, m.webhook_id, m.created_at, c.name as channel, c.kind,
+    millrace.setting('channel_' || c.name || '_address') as address,
+    millrace.setting('channel_' || c.name || '_secret') as secret, c.sender, c.api_url,
+    millrace.setting('project_url') as project,
+    nullif(millrace.setting('page_url'), '') as page_url, millrace.playbooks_url(), (
+      -- With how their alerts stand now.
+      select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
+      from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
+      left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint) as events, m.more
+  from taken m
+  join millrace.alert_channels c on c.id = m.channel_id
+  where m.state = 'waiting') k;
 return jsonb_build_object('messages', coalesce(v_messages, '[]'));
 $$;
 

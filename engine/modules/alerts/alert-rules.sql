@@ -8,34 +8,27 @@
 -- Refuses a rule that could never be judged.
 create function millrace.check_rule() returns trigger
 as $$
-declare
-  v_fault text := case
-    when (new.above is null) <> (new.kind in ('run_sla', 'late', 'engine')) then
-      'above is missing, or is not to be given: run_sla, late and engine alone know their own bound'
-    when new.above < 0 or new.above = 'NaN' or new.kind = 'error_share' and new.above >= 1 then
-      format('above is %s, but must be 0 or more, for error_share a share below 1', new.above)
-    when new.kind = 'engine' and new.pipeline is not null
-        or new.kind in ('engine', 'run_sla') and new.stage is not null then
-      'kind engine looks at all there is, run_sla at a pipeline end to end: leave out what is less'
-    when new.stage <> '*' and new.pipeline is null then
-      format('stage is %s, but no pipeline is named: name it, or use *', new.stage)
-    when new.span not between interval '1 minute' and interval '7 days'
-        or greatest(new.hold, new.recover) > interval '1 day'
-        or least(new.hold, new.recover) < interval '0'
-        or new.least < 1 then
-      format('span is %s, hold %s, recover %s, least %s, but must be from 1 minute to 7 days, '
-        'up to 1 day, up to 1 day, and 1 or more', new.span, new.hold, new.recover, new.least)
-  end;
-
-if v_fault is not null then
-  raise exception 'MR002: rule %: %', new.name, v_fault
-    using hint = 'See docs/alerting.md. The rules stay as they were.';
-elsif new.stage <> '*' then
+perform millrace.refuse('rule ' || new.name || ': ' || case
+  when (new.above is null) <> (new.kind in ('run_sla', 'late', 'engine')) then
+    'above is missing, or is not to be given: run_sla, late and engine alone know their own bound'
+  when new.above < 0 or new.above = 'NaN' or new.kind = 'error_share' and new.above >= 1 then
+    format('above is %s, but must be 0 or more, for error_share a share below 1', new.above)
+  when new.kind = 'engine' and new.pipeline is not null
+      or new.kind in ('engine', 'run_sla') and new.stage is not null then
+    'kind engine looks at all there is, run_sla at a pipeline end to end: leave out what is less'
+  when new.stage <> '*' and new.pipeline is null then
+    format('stage is %s, but no pipeline is named: name it, or use *', new.stage)
+  when new.span not between interval '1 minute' and interval '7 days'
+      or greatest(new.hold, new.recover) > interval '1 day'
+      or least(new.hold, new.recover) < interval '0'
+      or new.least < 1 then
+    format('span is %s, hold %s, recover %s, least %s, but must be from 1 minute to 7 days, '
+      'up to 1 day, up to 1 day, and 1 or more', new.span, new.hold, new.recover, new.least)
+end, 'See docs/alerting.md. The rules stay as they were.', 'MR002');
+if new.stage <> '*' then
   perform millrace.stage_named(new.pipeline, new.stage);
-elsif new.pipeline is not null and not exists (
-    select from millrace.pipelines p where p.name = new.pipeline) then
-  raise exception 'MR003: rule %: there is no pipeline %', new.name, new.pipeline
-    using hint = millrace.known_pipelines();
+elsif new.pipeline is not null then
+  perform millrace.pipeline_named(new.pipeline);
 end if;
 return new;
 $$;

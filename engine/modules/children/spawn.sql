@@ -5,27 +5,24 @@ create function public.millrace_spawn(
 ) returns jsonb
 as $$
 declare
-  v_fault text := case
-    when jsonb_typeof(p_items) is distinct from 'array' or p_last is null then format(
-      'p_items is %s, p_last is %s', jsonb_typeof(p_items), coalesce(p_last::text, 'null'))
-    when jsonb_array_length(p_items) > 5000
-      then format('p_items has %s items', jsonb_array_length(p_items))
-    else (
-      select format('an item has the key %s', coalesce(i -> 'key', 'null'))
-      from jsonb_array_elements(p_items) i
-      where jsonb_typeof(i) <> 'object'
-        or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
-        or length(i ->> 'key') not between 1 and 200
-      limit 1)
-  end;
   v_attempt millrace.attempts;
   v_reason text;
   v_done record;
 
-perform millrace.refuse('these children cannot begin: ' || v_fault,
-  'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
-  'that is its own, and say with p_last whether they are the last.', 'MR002')
-where v_fault is not null;
+perform millrace.refuse('these children cannot begin: ' || case
+  when jsonb_typeof(p_items) is distinct from 'array' or p_last is null then format(
+    'p_items is %s, p_last is %s', jsonb_typeof(p_items), coalesce(p_last::text, 'null'))
+  when jsonb_array_length(p_items) > 5000
+    then format('p_items has %s items', jsonb_array_length(p_items))
+  else (
+    select format('an item has the key %s', coalesce(i -> 'key', 'null'))
+    from jsonb_array_elements(p_items) i
+    where jsonb_typeof(i) <> 'object'
+      or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
+      or length(i ->> 'key') not between 1 and 200
+    limit 1)
+end, 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
+  'that is its own, and say with p_last whether they are the last.', 'MR002');
 perform public.millrace_renew(p_worker, '{}');
 -- Locks the parent: a concurrent cancel, reset or delete either waits or makes this chunk stale.
 if not millrace.lock_parent((
@@ -70,7 +67,6 @@ declare
   v_rows record;
   v_locked text[];
   v_items record;
-  v_lacking record;
   v_made record;
   v_fault jsonb;
 
@@ -100,17 +96,13 @@ from (
   select u.key, u.id, u.id in (select unnest(v_locked)) as locked
   from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
 busy := v_items.busy;
-select i.key, i.id into v_lacking
+perform millrace.refuse(
+  format('table %s has no row %s for item %s', v_child.entity_table, i.id, i.key),
+  'Insert the rows first, spell their keys as the table does, or name an insert function.',
+  'MR003')
 from unnest(busy, v_items.busy_ids,
   millrace.rows_of_entities(v_child.id, v_items.busy_ids, null)) i(key, id, entity)
-where (i.entity ->> v_child.entity_key = i.id) is not true
-limit 1;
-if found then
-  raise exception 'MR003: table % has no row % for item %',
-      v_child.entity_table, v_lacking.id, v_lacking.key
-    using hint = 'Insert the rows first, spell their keys as the table does, '
-      'or name an insert function.';
-end if;
+where (i.entity ->> v_child.entity_key = i.id) is not true;
 v_made := millrace.begin_children(
   v_child, v_items.fan_outs, v_items.keys, v_items.ids, fan_out.retry_children);
 wake := v_made.wake;
@@ -193,7 +185,9 @@ perform millrace.refuse(format('the insert function %s does not give each item a
     '%s', v_insert, v_fault), 'Return one (item_key, entity_id) for each item, '
   'also for those whose row exists already.', 'MR004')
 where v_fault is not null;
-select k into v_fault
+perform millrace.refuse(
+  format('an item has the key %s, but a threshold counts consecutive numbers', k),
+  'Use whole numbers without leading zeros as keys, or a threshold of the kind count.', 'MR002')
 from unnest(item_keys) k
 where k !~ '^(0|[1-9][0-9]{0,8})$'
   and exists (
@@ -201,12 +195,5 @@ where k !~ '^(0|[1-9][0-9]{0,8})$'
     join millrace.version_stages vs on vs.version_id = r.version_id
     where r.id = p_fan_out.run_id
       and vs.after @> jsonb_build_array(jsonb_build_object(
-        'kind', 'consecutive', 'map', p_fan_out.stage_id)))
-limit 1;
-if found then
-  raise exception 'MR002: an item has the key %, but a threshold counts consecutive numbers',
-      v_fault
-    using hint =
-      'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
-end if;
+        'kind', 'consecutive', 'map', p_fan_out.stage_id)));
 $$;

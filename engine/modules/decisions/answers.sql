@@ -5,9 +5,6 @@
 create function millrace.check_answer() returns trigger
 set millrace.plan = by_key
 as $$
-declare
-  v_fault text;
-
 new.decision := coalesce(new.decision, 'null');
 if old.decided_at is not null and new.decision = old.decision then
   return old;
@@ -19,16 +16,15 @@ elsif old.closed_at is not null then
   raise exception 'MR004: attempt % can no longer be decided: %', old.attempt_id, old.closed_why
     using hint = 'Look for an open decision: closed_at is null.';
 end if;
-v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
-  select format('decision has %s bytes, but the limit of stage %s is %s',
-    octet_length(new.decision::text), s.name, s.result_limit_bytes)
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  where a.id = old.attempt_id
-    and octet_length(new.decision::text) > s.result_limit_bytes));
-perform millrace.refuse(v_fault,
-  'Correct it and decide again: the column schema of public.millrace_decisions says how.', 'MR002')
-where v_fault is not null;
+perform millrace.refuse(
+  coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
+    select format('decision has %s bytes, but the limit of stage %s is %s',
+      octet_length(new.decision::text), s.name, s.result_limit_bytes)
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.id = old.attempt_id
+      and octet_length(new.decision::text) > s.result_limit_bytes)),
+  'Correct it and decide again: the column schema of public.millrace_decisions says how.', 'MR002');
 -- Some identity providers' ids are no uuids, and then auth.uid() raises.
 new.decided_by := case
   when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
@@ -52,10 +48,9 @@ declare
     select n.attempt_id from new_rows n where n.decided_at is not null
     except
     select o.attempt_id from old_rows o where o.decided_at is not null);
-  v_refused record;
   v_done record;
 
-if cardinality(v_decided) = 0 then
+if v_decided = '{}' then
   return null;
 end if;
 perform millrace.lock_runs(array(
@@ -74,18 +69,13 @@ v_done := millrace.apply_outcomes(array(
     offset 0) a
   where d.attempt_id = any (v_decided)
   order by d.attempt_id));
-select d.id, coalesce(
+perform millrace.refuse(format('attempt %s can no longer be decided: %s', d.id, coalesce(
   (select i.reason from unnest(v_done.items) i where i.attempt_id = d.id),
-  millrace.why_undecided((select a from millrace.attempts a where a.id = d.id))) as reason
-into v_refused
+  millrace.why_undecided((select a from millrace.attempts a where a.id = d.id)))),
+  'Look for another open decision of the same entity.', 'MR004')
 from unnest(v_decided) d(id)
 where d.id not in (
-  select i.attempt_id from unnest(v_done.items) i where i.verdict is null)
-limit 1;
-if found then
-  raise exception 'MR004: attempt % can no longer be decided: %', v_refused.id, v_refused.reason
-    using hint = 'Look for another open decision of the same entity.';
-end if;
+  select i.attempt_id from unnest(v_done.items) i where i.verdict is null);
 perform millrace.wake(v_done.ready);
 return null;
 $$;

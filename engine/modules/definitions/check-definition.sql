@@ -157,24 +157,20 @@ create function millrace.check_definition(p_definition jsonb)
 as $$
 declare
   c_compiler constant text := '1';
-  v_why text;
   v_given record;
 
-v_why := case
-  when jsonb_typeof(p_definition) is distinct from 'object'
-    or not p_definition ?& '{compiler,digest}' then 'is not compiled'
-  when p_definition ->> 'compiler' <> c_compiler
-    then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
-      p_definition ->> 'compiler', c_compiler)
-  when p_definition ->> 'digest'
-    <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
-    then 'was changed after it was compiled'
-end;
 perform millrace.refuse(concat_ws(' ', 'the definition',
     case when jsonb_typeof(p_definition) = 'object'
-      then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
-  'Write it with definePipeline() and run `npx millrace sync` of this release.')
-where v_why is not null;
+      then 'of pipeline ' || (p_definition ->> 'pipeline') end) || ' ' || case
+    when jsonb_typeof(p_definition) is distinct from 'object'
+      or not p_definition ?& '{compiler,digest}' then 'is not compiled'
+    when p_definition ->> 'compiler' <> c_compiler
+      then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
+        p_definition ->> 'compiler', c_compiler)
+    when p_definition ->> 'digest'
+      <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
+      then 'was changed after it was compiled'
+  end, 'Write it with definePipeline() and run `npx millrace sync` of this release.');
 for v_given in
   select p.field, p.pattern
   from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)

@@ -1,8 +1,8 @@
 -- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create function millrace.check_setting() returns trigger
 as $$
-declare
-  v_wanted text := case
+perform millrace.refuse(
+  format('setting %s is %s, but must be ', new.name, quote_nullable(new.value)) || case
     when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
         'journal_days', 'history_gb')
       and new.value !~ '^[1-9][0-9]{0,3}$'
@@ -13,14 +13,10 @@ declare
       then 'true or false'
     when new.name in ('page_url', 'playbooks_url')
       and coalesce(new.value, '-') !~ '^(https?://[^/[:space:]<>|]+(/[^[:space:]<>|]*)?)?$'
-      then 'an address with https:// or http://, or empty' end;
-
-if v_wanted is not null then
-  raise exception 'MR002: setting % is %, but must be %',
-      new.name, quote_literal(new.value), v_wanted
-    using hint = format(
-      'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
-end if;
+      then 'an address with https:// or http://, or empty'
+  end,
+  format('update millrace.settings set value = … where name = %L; it stays as it was.', new.name),
+  'MR002');
 return new;
 $$;
 

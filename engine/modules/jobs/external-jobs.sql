@@ -100,18 +100,17 @@ with due as (
   set poll_at = v_now + coalesce(make_interval(secs => p_poll_ms / 1000.0), s.poll_every)
   from due, millrace.stages s
   where a.id = due.id and s.id = a.stage_id
-  returning a.*, s.name as stage, s.function_name, s.pipeline_id,
-    a.job_started_at is null as awaits_start
+  returning a.*, s.name as stage, s.function_name, s.pipeline_id
 )
-select json_agg(jsonb_build_object(
-    'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
-    'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
-    'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-    'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)::jsonb
+select json_agg(j order by j.attempt)::jsonb
 into v_jobs
-from taken t
-join millrace.pipelines p on p.id = t.pipeline_id
-join millrace.runs r on r.id = t.run_id;
+from (
+  select t.id as attempt, coalesce(t.submission_id, t.id) as submission, r.trace_id,
+    p.name as pipeline, t.stage, t.function_name as function, t.service, t.job_id, r.entity_id,
+    t.deadline_at, t.job_started_at is null as awaits_start
+  from taken t
+  join millrace.pipelines p on p.id = t.pipeline_id
+  join millrace.runs r on r.id = t.run_id) j;
 return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
   'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 $$;

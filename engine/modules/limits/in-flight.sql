@@ -11,14 +11,8 @@ set enable_seqscan = off
 as $$
 return query
 select a.id, coalesce(substr(a.concurrency_group, 2), '')
-from millrace.claims c
--- by key
-cross join lateral (
-  select t.id, t.concurrency_group
-  from millrace.attempts t
-  where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-  offset 0) a
-where c.stage_id = p_stage_id
+from millrace.started_attempts a
+where a.stage_id = p_stage_id
   and (p_groups is null or a.concurrency_group = any (p_groups))
 union all
 (select a.id, coalesce(substr(a.concurrency_group, 2), '')

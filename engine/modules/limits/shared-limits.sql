@@ -11,8 +11,7 @@ $$;
 create function millrace.check_shared()
 stable
 as $$
-declare
-  v_fault text := (
+perform millrace.refuse((
     select format('stage %s: limits.shared names %s, which is no shared limit', s.name, n)
     from millrace.stages s
     cross join jsonb_array_elements_text(s.limits -> 'shared') n
@@ -26,11 +25,8 @@ declare
     join millrace.pipelines p on p.id = s.pipeline_id
     where l.limits ? 'key_rate' and not s.limits ? 'concurrency'
     group by l.id
-    limit 1);
-
-perform millrace.refuse(
-  v_fault, millrace.known_limits() || ' The key is the column of limits.concurrency.')
-where v_fault is not null;
+    limit 1),
+  millrace.known_limits() || ' The key is the column of limits.concurrency.');
 $$;
 
 -- Names the shared limits for a hint.
@@ -87,9 +83,8 @@ declare
 if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
   v_fault := 'its name must be up to 41 lower-case letters, digits and _, a letter first';
 end if;
-perform millrace.refuse(format('shared limit %s: %s', coalesce(p_name, 'null'), v_fault),
-  'Correct it, or leave it out. To let nothing through, pause the stages.')
-where v_fault is not null;
+perform millrace.refuse('shared limit ' || coalesce(p_name, 'null') || ': ' || v_fault,
+  'Correct it, or leave it out. To let nothing through, pause the stages.');
 insert into millrace.limits (name, declared)
 values (p_name, p_limits)
 on conflict on constraint limits_name_key do nothing;

@@ -56,7 +56,7 @@ $$;
 -- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
 create view millrace.shared_limit_findings (what, ok, detail) as
 select 'shared limit ' || l.name || ' lets its stages work',
-  cardinality(l.spent_for) = 0 and not exists (
+  l.spent_for = '{}' and not exists (
     select from millrace.limit_pauses k
     where k.name = l.name and k.until > k.since + interval '10 minutes'),
   coalesce(nullif(concat_ws('; ',
@@ -65,7 +65,7 @@ select 'shared limit ' || l.name || ' lets its stages work',
     millrace.pauses_in_words(l.name)
       || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
     case
-      when cardinality(l.spent_for) > 0 then format(
+      when l.spent_for <> '{}' then format(
         'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
           || '''{"spending": …}'', until, ''reason'') raises it for a while',
         array_to_string(l.spent_for, ' and '),

@@ -31,7 +31,7 @@ else
       millrace.cut_text((v_like -> 'kind')::text, 100)
       using hint = 'Look it up: select kind from millrace.alert_rules.';
   end if;
-  perform millrace.pipeline_seen(p_caller, v_like ->> 'pipeline')
+  perform millrace.pipeline_named(v_like ->> 'pipeline', p_caller.pipelines)
   where v_like ->> 'pipeline' is not null;
   perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage')
   where v_like ->> 'stage' is not null;

@@ -19,7 +19,8 @@ declare
 
 if not p_request ? 'run' then
   perform millrace.need_fields(p_request, 'pipeline', 'entity');
-  v_run := millrace.run_of((millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+  v_run := millrace.run_of((
+    millrace.pipeline_named(p_request ->> 'pipeline', p_caller.pipelines)).name,
     p_request ->> 'entity');
 end if;
 select p.name into v_pipeline
@@ -50,7 +51,7 @@ declare
   v_outcome jsonb;
 
 if p_request ->> 'limit' is null then
-  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+  v_pipeline := millrace.pipeline_named(p_request ->> 'pipeline', p_caller.pipelines);
   if p_request ->> 'stage' is not null then
     v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
   end if;

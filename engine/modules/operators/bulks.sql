@@ -43,7 +43,7 @@ perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
 perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
 -- A reset takes up runs that are over, too.
 perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
-v_pipeline := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
+v_pipeline := millrace.pipeline_named(p_filter ->> 'pipeline', p_caller.pipelines);
 if p_do ? 'stage' then
   v_stage_id := (millrace.stage_named(v_pipeline.name, p_do ->> 'stage')).id;
 end if;

@@ -34,23 +34,20 @@ declare
     "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
     "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
     "count": {"type": "integer", "minimum": 1, "maximum": 10000}}$json$;
-  v_fault text := coalesce(
-    millrace.schema_fault(jsonb_build_object(
-      'type', 'object', 'additionalProperties', false, 'properties', (
-        select coalesce(json_object_agg(f.key, case jsonb_typeof(f.value)
-          when 'array' then jsonb_build_object('enum', f.value)
-          else v_forms -> (f.value #>> '{}') end)::jsonb, '{}')
-        from jsonb_each(p_fields) f)), coalesce(p_request, 'null'), p_name),
-    (select format('%s.%s is %s, but must be %s',
-       p_name, f.key, p_request -> f.key, v_forms #>> '{time,wanted}')
-     from jsonb_each(p_fields) f
-     where f.value = '"time"' and not (p_request ->> f.key ~ '^\d{4}-\d\d-\d\d'
-       and millrace.input_fault(p_request ->> f.key, 'timestamptz') is null)
-     limit 1));
 
-perform millrace.refuse(
-  v_fault, 'Correct that field, or leave it out; nothing was done.', 'MR002')
-where v_fault is not null;
+perform millrace.refuse(coalesce(
+  millrace.schema_fault(jsonb_build_object(
+    'type', 'object', 'additionalProperties', false, 'properties', (
+      select coalesce(json_object_agg(f.key, case jsonb_typeof(f.value)
+        when 'array' then jsonb_build_object('enum', f.value)
+        else v_forms -> (f.value #>> '{}') end)::jsonb, '{}')
+      from jsonb_each(p_fields) f)), coalesce(p_request, 'null'), p_name),
+  (select format('%s.%s is %s, but must be %s',
+     p_name, f.key, p_request -> f.key, v_forms #>> '{time,wanted}')
+   from jsonb_each(p_fields) f
+   where f.value = '"time"' and not (p_request ->> f.key ~ '^\d{4}-\d\d-\d\d'
+     and millrace.input_fault(p_request ->> f.key, 'timestamptz') is null)
+   limit 1)), 'Correct that field, or leave it out; nothing was done.', 'MR002');
 $$;
 
 -- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the

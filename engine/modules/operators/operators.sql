@@ -11,7 +11,8 @@ if v_caller.role is null then
     using hint = 'Ask whoever runs this project to make you one.';
 elsif p_fields is not null then
   perform millrace.check_request(p_query, p_fields, 'p_query');
-  perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline') where p_query ? 'pipeline';
+  perform millrace.pipeline_named(p_query ->> 'pipeline', v_caller.pipelines)
+  where p_query ? 'pipeline';
 end if;
 return v_caller;
 $$;
@@ -35,29 +36,7 @@ select array(
     and millrace.sees(p_caller, p.name))
 $$;
 
--- Finds the pipeline of this name; raises MR003 where there is none that the caller sees.
-create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
-returns millrace.pipelines
-stable
-as $$
-declare
-  v_pipeline millrace.pipelines;
-
-select p.* into v_pipeline
-from millrace.pipelines p
-where p.name = p_pipeline
-  and millrace.sees(p_caller, p.name);
-if not found then
-  raise exception 'MR003: there is no pipeline %', coalesce(p_pipeline, 'null')
-    using hint = case
-      when p_caller.pipelines is null then millrace.known_pipelines()
-      else 'Those that you see are in millrace_overview().'
-    end;
-end if;
-return v_pipeline;
-$$;
-
--- Finds a run, likewise.
+-- Finds a run of a pipeline that the caller sees; raises MR003 where there is none.
 create function millrace.run_seen(
   p_caller millrace.caller, p_run bigint, p_named text default null
 )

@@ -131,9 +131,6 @@ $$;
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$
-declare
-  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-
 return jsonb_build_object(
   'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
   'paused', case
@@ -165,7 +162,6 @@ set millrace.reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
 

@@ -34,9 +34,8 @@ set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "stage": "name"}'
 as $$
 declare
-  v_of millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  v_id int := (millrace.stage_named(v_of.name, p_query ->> 'stage')).id;
-  v_runs record := millrace.find_runs(array[v_of.id], '{"limit": 2500}');
+  v_id int := (millrace.stage_named(v_pipeline.name, p_query ->> 'stage')).id;
+  v_runs record := millrace.find_runs(array[v_pipeline.id], '{"limit": 2500}');
 
 return jsonb_build_object(
   'looked', cardinality(v_runs.run_ids), 'whole', v_runs.next is null, 'made', array(
@@ -52,7 +51,7 @@ return jsonb_build_object(
       select coalesce(sum(jsonb_path_query_first(o.usage, '$.cost_usd ? (@ > 0)')::numeric), 0)
       from millrace.version_stages vs
       join millrace.attempts o on o.run_id = r.id and o.stage_id = any (vs.dependents)
-      where vs.version_id = v_of.current_version_id and vs.stage_id = v_id
+      where vs.version_id = v_pipeline.current_version_id and vs.stage_id = v_id
         and not o.superseded) c(usd)
     where a.state = 'completed' and millrace.is_latest_run(r.id)
     group by 1, 2, 3

@@ -76,22 +76,18 @@ create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads bo
 returns jsonb
 stable
 as $$
-select jsonb_strip_nulls(jsonb_build_object(
-  'attempt', p_attempt.id, 'stage', s.name, 'number', p_attempt.number,
-  'state', p_attempt.state, 'parent', p_attempt.parent_id, 'retries', p_attempt.retry_count,
-  'queued_at', p_attempt.created_at, 'due_at', p_attempt.queue_at,
-  'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
-  'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
-  'error', millrace.error_json(
-    p_attempt.error, case when p_payloads then 20000 end),
-  'log', case when p_payloads then millrace.cut_text(p_attempt.usage ->> 'log', 5000) end,
-  'doubts', (
-    select millrace.cut_text(string_agg(d #>> '{}', ' '))
-    from jsonb_path_query(p_attempt.output, '$.doubts[*]') d),
-  'deleted_after', p_attempt.deleted_after,
-  'superseded', nullif(p_attempt.superseded, false)))
-from millrace.stages s
-where s.id = p_attempt.stage_id
+select jsonb_strip_nulls(to_jsonb(k))
+from (
+  select a.id as attempt, s.name as stage, a.number, a.state, a.parent_id as parent,
+    a.retry_count as retries, a.created_at as queued_at, a.queue_at as due_at, a.started_at,
+    a.finished_at as ended_at, a.deadline_at, a.service,
+    millrace.error_json(a.error, case when p_payloads then 20000 end) as error,
+    case when p_payloads then millrace.cut_text(a.usage ->> 'log', 5000) end as log, (
+      select millrace.cut_text(string_agg(d #>> '{}', ' '))
+      from jsonb_path_query(a.output, '$.doubts[*]') d) as doubts,
+    a.deleted_after, nullif(a.superseded, false) as superseded
+  from (select p_attempt.*) a
+  join millrace.stages s on s.id = a.stage_id) k
 $$;
 
 -- Shows a run, {"run": 42}, with its stages and what made their results, attempts, children, cost,
@@ -119,15 +115,16 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
     join millrace.stages s on s.id = vs.stage_id
     where vs.version_id = v_run.version_id),
   'children', array(
-    select jsonb_build_object('stage', s.name, 'pipeline', p.name, 'spawned', f.spawned,
-      'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
-    from millrace.fan_outs f
-    join millrace.stages s on s.id = f.stage_id
-    join millrace.pipelines p on p.id = f.child_pipeline_id
-    where f.run_id = v_run.id
-    -- by key
-    order by f.id + 0 desc
-    limit 50),
+    select to_jsonb(k)
+    from (
+      select s.name as stage, p.name as pipeline, f.spawned, f.completed, f.failed, f.cancelled
+      from millrace.fan_outs f
+      join millrace.stages s on s.id = f.stage_id
+      join millrace.pipelines p on p.id = f.child_pipeline_id
+      where f.run_id = v_run.id
+      -- by key
+      order by f.id + 0 desc
+      limit 50) k),
   'unattended', array(
     select to_jsonb(u)
     from millrace.unattended() u
@@ -167,16 +164,16 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
       limit 100) l
     order by l.at, l.stage, l.turn),
   'decisions', array(
-    select jsonb_strip_nulls(jsonb_build_object(
-      'attempt', o.attempt_id, 'stage', o.stage, 'asked_at', o.opened_at,
-      'deadline_at', o.deadline_at, 'decided_at', o.decided_at, 'decided_by', o.decided_by,
-      'closed_why', millrace.cut_text(o.closed_why, 500), 'closed_at', o.closed_at,
-      'schema', o.schema,
-      'decision', case when v_caller.payloads then millrace.payload_json(o.decision) end))
-    from public.millrace_decisions o
-    where o.run_id = v_run.id
-    order by o.attempt_id + 0 desc
-    limit 20),
+    select jsonb_strip_nulls(to_jsonb(k))
+    from (
+      select o.attempt_id as attempt, o.stage, o.opened_at as asked_at, o.deadline_at,
+        o.decided_at, o.decided_by, millrace.cut_text(o.closed_why, 500) as closed_why,
+        o.closed_at, o.schema,
+        case when v_caller.payloads then millrace.payload_json(o.decision) end as decision
+      from public.millrace_decisions o
+      where o.run_id = v_run.id
+      order by o.attempt_id + 0 desc
+      limit 20) k),
   'journal', array(
     select millrace.entry_json(j, v_caller.payloads)
     from millrace.journal j

@@ -20,7 +20,7 @@ return jsonb_build_object(
       or v_caller.role = 'operator' and v_caller.pipelines is null
     order by o.subject),
   'findings', case when v_caller.pipelines is null then array(
-    select jsonb_build_object('what', d.what, 'detail', d.detail)
+    select to_jsonb(d) - 'ok'
     from millrace.doctor() d
     where not d.ok) end,
   'jobs', case when v_caller.pipelines is null then array(
@@ -56,15 +56,14 @@ return jsonb_build_object(
       'hours_days', 'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url',
       'playbooks_url')),
   'pipelines', array(
-    select jsonb_build_object(
-      'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,
-      'due_column', p.due_column,
-      'due', case when p.due_column > '' then millrace.due_json(p) end,
-      'version', v.number, 'since', v.created_at,
-      'retention_days', t.days, 'outputs_days', p.outputs_days)
-    from millrace.pipelines p
-    join millrace.retention t on t.pipeline = p.name
-    left join millrace.versions v on v.id = p.current_version_id
-    where millrace.sees(v_caller, p.name)
-    order by p.name));
+    select to_jsonb(k)
+    from (
+      select p.name as pipeline, p.entity_table::text as "table", p.projection, p.due_column,
+        case when p.due_column > '' then millrace.due_json(p) end as due, v.number as version,
+        v.created_at as since, t.days as retention_days, p.outputs_days
+      from millrace.pipelines p
+      join millrace.retention t on t.pipeline = p.name
+      left join millrace.versions v on v.id = p.current_version_id
+      where millrace.sees(v_caller, p.name)
+      order by p.name) k));
 $$;

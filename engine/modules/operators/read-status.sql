@@ -6,7 +6,6 @@ set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "value": "text"}'
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_found jsonb;
 
 if v_pipeline.status is null then

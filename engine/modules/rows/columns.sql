@@ -40,26 +40,25 @@ exception when data_exception then
     using hint = format('Give values of the column %s.', p_pipeline.entity_key);
 $$;
 
--- Names the pipelines that there are.
-create function millrace.known_pipelines() returns text
-stable
-as $$
-return format('Those there are: %s. A new one comes by npx millrace sync and its migration.', (
-  select coalesce(left(string_agg(p.name, ', ' order by p.name), 1000), 'none')
-  from millrace.pipelines p));
-$$;
-
 -- Finds the pipeline of this name; raises MR003 where there is none.
-create function millrace.pipeline_named(p_pipeline text) returns millrace.pipelines
+-- p_seen: the pipelines that the caller sees; null for all.
+create function millrace.pipeline_named(p_pipeline text, p_seen text[] default null)
+returns millrace.pipelines
 stable
 as $$
 declare
   v_pipeline millrace.pipelines;
 
-select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+select p.* into v_pipeline
+from millrace.pipelines p
+where p.name = p_pipeline
+  and (p_seen is null or p.name = any (p_seen));
 if not found then
   raise exception 'MR003: there is no pipeline %', coalesce(p_pipeline, 'null')
-    using hint = millrace.known_pipelines();
+    using hint = case
+      when p_seen is null then millrace.known_pipelines()
+      else 'Those that you see are in millrace_overview().'
+    end;
 end if;
 return v_pipeline;
 $$;

@@ -14,7 +14,7 @@ declare
 
 done := 0;
 refused := '{}';
-if cardinality(p_keys) = 0 then
+if p_keys = '{}' then
   return;
 end if;
 begin

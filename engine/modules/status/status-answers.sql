@@ -26,7 +26,6 @@ declare
     where d.attempt_id = any (v_asked) and d.closed_at is null
     order by d.attempt_id
     for update skip locked);
-  v_done record;
 
 update public.millrace_decisions d
 set decision = v_decision
@@ -37,14 +36,13 @@ if v_asked = '{}' then
 end if;
 perform millrace.lock_runs(array(
   select a.run_id from millrace.attempts a where a.id = any (v_asked)));
-v_done := millrace.apply_outcomes(array(
+perform millrace.wake((millrace.apply_outcomes(array(
   select millrace.work_on(a, r.entity_id, 'completed',
     jsonb_build_object('decision', v_decision, 'decided_by', null))
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id
   where a.id = any (v_asked) and a.state = 'waiting'
-  order by a.id));
-perform millrace.wake(v_done.ready);
+  order by a.id))).ready);
 $$;
 
 -- Takes back a question: it and what comes after it are skipped, and the run is over, at the value

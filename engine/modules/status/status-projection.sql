@@ -96,7 +96,7 @@ begin
   end if;
   v_ids := array(
     select c.entity_id from unnest(p_changes) c where c.status <> 'skipped' order by 1);
-  if cardinality(v_ids) > 0 then%s
+  if v_ids <> '{}' then%s
   end if;$f$, millrace.show_statement(p_pipeline, p_key_type, format($t$
         select c.entity_id as id, n.shows ->> 'queued' as value, 'queued'::text as phase,
           n.id as stage_id, v_stage.id as done_id, %s

@@ -100,10 +100,13 @@ return coalesce((
 $$;
 
 -- Raises an error, by default of a definition.
+-- p_what: null raises nothing.
 -- p_code: MR001 and others, see docs/errors.md.
 create function millrace.refuse(p_what text, p_remedy text, p_code text default 'MR001')
 as $$
-raise exception '%', p_what using errcode = p_code, hint = p_remedy;
+if p_what is not null then
+  raise exception '%', p_what using errcode = p_code, hint = p_remedy;
+end if;
 $$;
 
 -- Cuts a text that people or services wrote to so many characters.

@@ -55,13 +55,12 @@ if v_was.id is distinct from (p_do -> 'attempt')::bigint or exists (
     p_run.id, v_stage.name, coalesce(v_was.id::text, 'none')
     using hint = 'Look at the run again; nothing was changed.';
 end if;
-perform millrace.refuse(f, 'Correct it by the form that millrace_attempt() shows.', 'MR002')
-from coalesce(
+perform millrace.refuse(coalesce(
   case when p_do ?& '{row,result}' then 'row stands beside result, but one is edited at a time' end,
   millrace.schema_fault(coalesce(v_stage.form -> v_part, case v_part
     when 'row' then '{"additionalProperties": false, "minProperties": 1}'
-    else '{}' end::jsonb), v_new, v_part)) f
-where f is not null;
+    else '{}' end::jsonb), v_new, v_part)),
+  'Correct it by the form that millrace_attempt() shows.', 'MR002');
 did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millrace.payload_json(
   case v_part when 'row' then millrace.row_part(p_run, v_new) else v_was.output end));
 perform millrace.row_part(p_run, v_new, true) where v_part = 'row';

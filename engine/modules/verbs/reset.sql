@@ -28,7 +28,6 @@ as $$
 declare
   v_fan_out millrace.fan_outs;
   v_failed record;
-  v_again record;
   v_entities text[];
   v_stages int[];
 
@@ -70,11 +69,6 @@ v_stages := array(
 wake := millrace.reopen_run(p_run, v_stages);
 -- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
 perform millrace.clear_pending(array[p_run.id]);
-select s.kind, millrace.running_of(array[p_run.id]) as runs into v_again
-from millrace.stages s
-where s.id = p_stage.stage_id;
-perform millrace.hook_stages_left(v_again.runs, array[p_stage.stage_id], 'retried')
-where v_again.kind in ('map', 'pipeline');
-wake := wake || millrace.hook_begin_kind(v_again.kind, p_stage.stage_id, v_again.runs);
+wake := wake || millrace.begin_again(p_stage.stage_id, array[p_run.id]);
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
