@@ -1680,6 +1680,7 @@ table public.leads with (fillfactor=50) row level security
   constraint leads_email_length CHECK ((octet_length(email) <= 1000))
   constraint leads_pkey PRIMARY KEY (id)
   CREATE INDEX leads_by_account ON public.leads USING btree (account_id, created_at)
+  CREATE INDEX leads_by_email ON public.leads USING btree (email text_pattern_ops)
   CREATE UNIQUE INDEX leads_pkey ON public.leads USING btree (id)
   CREATE TRIGGER millrace_leads_deleted AFTER DELETE ON public.leads REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('8', 'id')
   CREATE TRIGGER millrace_leads_inserted AFTER INSERT ON public.leads REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.leads__intake()

@@ -23,7 +23,13 @@ const modelStage: Omit<FunctionStageInput, 'function'> = {
 /** From a company's web site to an outreach message. After a change run `npm run pipelines:sync`. */
 export const leads = definePipeline({
   name: 'leads',
-  entity: { table: 'public.leads', key: 'id', projection: 'columns', startableBy: ['authenticated'] },
+  entity: {
+    table: 'public.leads',
+    key: 'id',
+    projection: 'columns',
+    label: 'email',
+    startableBy: ['authenticated'],
+  },
   // Far above what people do, and a bound for a program that queues its leads again and again.
   quota: {
     column: 'account_id',
