@@ -23,6 +23,9 @@ interface TableProps<Row> {
   none?: ComponentChildren;
 }
 
+/** Numbers that say that there is nothing; they are drawn softly, so that the others stand out. */
+const nothing: ComponentChildren[] = ['0', 0, '$0', '–'];
+
 /** Sorts rows, those without a value last. */
 function sorted<Row>(rows: Row[], by: NonNullable<Column<Row>['by']>, isDown: boolean): Row[] {
   const order = (a: Row, b: Row) => {
@@ -87,15 +90,18 @@ export function Table<Row>({ label, columns, rows: given, keyOf, id, none = 'Not
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ name, cell, isNumber }, place) => (
-                <td
-                  class={isNumber ? 'number' : undefined}
-                  data-label={typeof name === 'string' ? name : undefined}
-                  key={place}
-                >
-                  {cell(row)}
-                </td>
-              ))}
+              {columns.map(({ name, cell, isNumber }, place) => {
+                const shown = cell(row);
+                return (
+                  <td
+                    class={isNumber ? (nothing.includes(shown) ? 'number none' : 'number') : undefined}
+                    data-label={typeof name === 'string' ? name : undefined}
+                    key={place}
+                  >
+                    {shown}
+                  </td>
+                );
+              })}
             </tr>
           ))}
         </tbody>

@@ -57,7 +57,7 @@ function options(
       { ...axis, values: (_plot, times) => times.map((time) => clock(time, range.seconds > 86_400)) },
       { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) },
     ],
-    scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] } },
+    scales: { y: { range: (_plot, _least, most) => [0, most * 1.1 || 1] } },
     series: [
       {},
       ...(before && lines[0]

@@ -7,7 +7,9 @@ import { cut, visible } from '../../operators/visible.ts';
 import { to } from '../base/route.ts';
 import { useEachSize } from '../base/sized.ts';
 
-const node = { width: 200, height: 82 };
+const wide = 190;
+/** As tall as so many lines beneath the name need. */
+const tallFor = (lines: number) => 32 + 17 * lines;
 
 /** The text of a node, in up to three lines, and whether its stage has gone wrong. */
 export interface Told {
@@ -23,11 +25,11 @@ interface GraphProps {
   chosen?: string;
 }
 
-function layOut(stages: GraphProps['stages']) {
+function layOut(stages: GraphProps['stages'], height: number) {
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: 'LR', nodesep: 16, ranksep: 40, marginx: 4, marginy: 4 });
+  graph.setGraph({ rankdir: 'LR', nodesep: 16, ranksep: 32, marginx: 4, marginy: 4 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const { stage } of stages) graph.setNode(stage, { ...node });
+  for (const { stage } of stages) graph.setNode(stage, { width: wide, height });
   for (const { stage, needs } of stages) for (const need of needs) graph.setEdge(need, stage);
   dagre.layout(graph);
   return graph;
@@ -36,14 +38,16 @@ function layOut(stages: GraphProps['stages']) {
 export function Graph({ pipeline, stages, tell, chosen }: GraphProps) {
   // Sixty nodes take some tens of milliseconds, too much for each poll.
   const shape = JSON.stringify(stages.map(({ stage, needs }) => [stage, needs]));
-  const graph = useMemo(() => layOut(stages), [shape]);
+  const tall = tallFor(Math.max(1, ...stages.map(({ stage }) => tell(stage).lines.length)));
+  const graph = useMemo(() => layOut(stages, tall), [shape, tall]);
   const { width = 0, height = 0 } = graph.graph();
   const place = useRef<HTMLElement>(null);
-  const at = chosen && graph.hasNode(chosen) ? graph.node(chosen).x : 0;
-  // Where the window is narrower than the graph, what is chosen is in its middle.
+  const middle = chosen && graph.hasNode(chosen) ? chosen : stages[0]?.stage;
+  const at = middle === undefined ? { x: 0, y: 0 } : graph.node(middle);
+  // Where its place is smaller than the graph, what is chosen is in the middle, or the first stage.
   useEachSize(() => {
-    if (place.current && at > 0) place.current.scrollLeft = at - place.current.clientWidth / 2;
-  }, [at]);
+    place.current?.scrollTo(at.x - place.current.clientWidth / 2, at.y - place.current.clientHeight / 2);
+  }, [at.x, at.y]);
   const path = (points: { x: number; y: number }[]) =>
     points.map(({ x, y }, n) => `${n ? 'L' : 'M'}${x} ${y}`).join('');
   return (
@@ -56,7 +60,9 @@ export function Graph({ pipeline, stages, tell, chosen }: GraphProps) {
         ))}
         {stages.map(({ stage }) => {
           const { x, y } = graph.node(stage);
-          return <Node key={stage} {...{ x, y, pipeline, stage }} told={tell(stage)} isChosen={stage === chosen} />;
+          return (
+            <Node key={stage} {...{ x, y, tall, pipeline, stage }} told={tell(stage)} isChosen={stage === chosen} />
+          );
         })}
       </svg>
     </section>
@@ -66,6 +72,7 @@ export function Graph({ pipeline, stages, tell, chosen }: GraphProps) {
 interface NodeProps {
   x: number;
   y: number;
+  tall: number;
   pipeline: string;
   stage: string;
   told: Told;
@@ -96,7 +103,7 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
     const wrong = [h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`, h.late > 0 && `${countOf(h, 'late')} late`, mark];
     return {
       lines: [
-        `${countOf(h, 'ready')} ready, ${countOf(h, 'started')} in work`,
+        h.ready + h.started > 0 ? `${countOf(h, 'ready')} ready, ${countOf(h, 'started')} in work` : 'idle',
         later.filter(Boolean).join(', '),
         wrong.filter(Boolean).join(', '),
       ].filter(Boolean),
@@ -105,23 +112,16 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
   };
 }
 
-function Node({ x, y, pipeline, stage, told: { lines, isBad }, isChosen }: NodeProps) {
+function Node({ x, y, tall, pipeline, stage, told: { lines, isBad }, isChosen }: NodeProps) {
   return (
     <a href={to('pipeline', pipeline, { stage })} aria-current={isChosen ? 'true' : undefined}>
-      <rect
-        class={isBad ? 'node dead' : 'node'}
-        x={x - node.width / 2}
-        y={y - node.height / 2}
-        width={node.width}
-        height={node.height}
-        rx="6"
-      />
-      <text x={x - node.width / 2 + 8} y={y - 22} class="name">
+      <rect class={isBad ? 'node dead' : 'node'} x={x - wide / 2} y={y - tall / 2} width={wide} height={tall} rx="6" />
+      <text x={x - wide / 2 + 8} y={y - tall / 2 + 19} class="name">
         {visible(cut(stage, 20))}
       </text>
       {lines.map((text, line) => (
-        <text key={text} x={x - node.width / 2 + 8} y={y - 4 + 18 * line}>
-          {visible(cut(text, 32))}
+        <text key={text} x={x - wide / 2 + 8} y={y - tall / 2 + 37 + 17 * line}>
+          {visible(cut(text, 30))}
         </text>
       ))}
     </a>

@@ -138,9 +138,13 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
           runs (millrace.doctor() says why not).
         </p>
       )}
-      {told.map((fault) => (
-        <ToldFault key={fault.what} fault={fault} />
-      ))}
+      {told.length > 0 && (
+        <div class="trouble">
+          {told.map((fault) => (
+            <ToldFault key={fault.what} fault={fault} />
+          ))}
+        </div>
+      )}
       {more > 0 && <p class="hint">and {many(more, 'thing')} besides</p>}
     </section>
   );
@@ -150,7 +154,7 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
 function ToldFault({ fault: { what, kind, detail, pipeline, stage } }: { fault: Well['faults'][number] }) {
   if (kind === 'finding')
     return (
-      <p class="trouble">
+      <p>
         <Words text={detail} most={2000} />{' '}
         <span class="hint">
           (<a href={to('settings')}>doctor()</a> looked for: <Words text={what} most={200} />)
@@ -158,7 +162,7 @@ function ToldFault({ fault: { what, kind, detail, pipeline, stage } }: { fault: 
       </p>
     );
   return (
-    <p class="trouble">
+    <p>
       <b>
         {pipeline ? (
           <a href={to('pipeline', pipeline, { stage: stage ?? undefined })}>
@@ -240,7 +244,7 @@ function Quiet({ pipeline }: Listed) {
           <Words text={pipeline.pipeline} most={100} />
         </a>
       </h3>
-      <p class="hint">{many(pipeline.stages, 'stage')}, nothing to do</p>
+      <p class="hint">{many(pipeline.stages, 'stage')}, idle</p>
     </section>
   );
 }
@@ -320,11 +324,10 @@ function Sums({ points, before, range, asOf }: SumsProps) {
   const tell = (of: Figures[]) => `${count(sum(of, 'completed'))} completed, ${count(sum(of, 'failed'))} failed`;
   const spentBefore = sum(before ?? [], 'cost_usd');
   return (
-    <p class="hint hour">
+    <p class="hint hour" title={`As of ${new Date(asOf).toLocaleTimeString('en-GB')}`}>
       Runs in the last {range.says}: {tell(points)}
       {spent > 0 && `, ${dollars(spent)} spent`}
-      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`} (as of{' '}
-      <Moment at={new Date(asOf).toISOString()} />)
+      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`}
     </p>
   );
 }

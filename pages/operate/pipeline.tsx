@@ -119,7 +119,10 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
   const common = { points, range, marks, onStretch: (since: string, until: string) => ask({ since, before: until }) };
   const compared = { ...common, before };
   // A step that has just begun has no sample yet, which is no empty queue.
-  const sampled = useMemo(() => (points.at(-1)?.ready ? points : points.slice(0, -1)), [points]);
+  const sampled = {
+    ...compared,
+    points: useMemo(() => (points.at(-1)?.ready ? points : points.slice(0, -1)), [points]),
+  };
   return (
     <>
       <p class="hint">
@@ -157,15 +160,13 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
           lines={[number('US dollars', 'link', ({ cost_usd }) => cost_usd)]}
         />
         <Chart
-          {...compared}
-          points={sampled}
+          {...sampled}
           title="Backlog, counted up to 10,000 a stage"
           shown={count}
           lines={[number('ready', 'warn', ({ ready }) => ready)]}
         />
         <Chart
-          {...compared}
-          points={sampled}
+          {...sampled}
           title="Age of the oldest ready row"
           shown={span}
           lines={[number('oldest', 'link', ({ oldest_ms }) => oldest_ms ?? 0)]}
@@ -234,19 +235,25 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
         {
           name: 'In backoff',
           isNumber: true,
-          cell: (s) => (
-            <>
-              {countOf(s, 'in_backoff')} <Words text={s.backoff?.code} most={40} />
-            </>
-          ),
+          cell: (s) =>
+            s.in_backoff === 0 ? (
+              '0'
+            ) : (
+              <>
+                <Words text={s.backoff?.code} most={40} /> {countOf(s, 'in_backoff')}
+              </>
+            ),
         },
         number('Late', 'late'),
         {
           name: 'Dead',
           isNumber: true,
-          cell: (s) => (
-            <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
-          ),
+          cell: (s) =>
+            s.failed === 0 ? (
+              '0'
+            ) : (
+              <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
+            ),
         },
         { name: 'p50', isNumber: true, cell: (s) => span(of(s)?.run_p50_ms) },
         { name: 'p95', isNumber: true, cell: (s) => span(of(s)?.run_p95_ms) },

@@ -74,7 +74,10 @@ function tellOf(run: Answer) {
     const tries = attempts.filter((attempt) => attempt.stage === stage && !attempt.superseded).length;
     const doubt = doubts.has(stage) ? `${shapeOf('doubtful')} doubtful` : '';
     return {
-      lines: [`${shapeOf(state)} ${state}`, [tries > 1 ? `${tries} tries` : '', doubt].filter(Boolean).join(', ')],
+      lines: [
+        `${shapeOf(state)} ${state}`,
+        [tries > 1 ? `${tries} tries` : '', doubt].filter(Boolean).join(', '),
+      ].filter(Boolean),
       isBad: state === 'failed',
     };
   };
@@ -114,7 +117,7 @@ function Facts({ run }: { run: Answer }) {
           {ended_at && `, took ${span(Date.parse(ended_at) - Date.parse(began_at))}`}
         </dd>
         <dt>Cost</dt>
-        <dd>{costOf(run) || 'none told'}</dd>
+        <dd>{costOf(run) || 'none reported'}</dd>
         {trace && (
           <>
             <dt>Trace</dt>
@@ -243,10 +246,12 @@ function Errors({ run: { at = [], attempts } }: { run: Answer }) {
     if (own?.deleted_after) return `deleted after ${many(own.deleted_after, 'day')}`;
     return own?.log ?? attempts.find(({ attempt }) => attempt === own?.parent)?.log;
   };
+  // A stage that was cancelled since another one failed has no error of its own.
+  const isFailed = at.some(({ state }) => state === 'failed');
   return (
     <>
       {at.map((standing) =>
-        standing.error ? (
+        standing.error && !(isFailed && standing.state === 'cancelled') ? (
           <section class="trouble" key={standing.attempt} aria-label={`Error at ${standing.stage}`}>
             <p>
               <b>{standing.stage}</b> <State is={standing.state} /> <Words text={standing.error.code} most={200} />

@@ -51,8 +51,13 @@ export function ListedRuns({ query }: { query: Record<string, unknown> }) {
     <List<ListedRun> name="runs" rows="runs" query={query}>
       {(runs, _, isEnd, pages) => (
         <>
-          <Matches of={query} />
-          <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
+          <div class="actions">
+            <Matches of={query} />
+            <BulkButtons
+              filter={query}
+              chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))}
+            />
+          </div>
           <RunsTable
             of={query}
             runs={runs}

@@ -94,8 +94,8 @@ export function Shell() {
         <h1>
           <a href={to('overview')}>Millrace</a>
         </h1>
-        <Who />
         <Navigation at={screen} />
+        <Who />
       </header>
       <Messages />
       <main id="main" tabIndex={-1}>

@@ -76,7 +76,7 @@ function StageTitle({ stage }: { stage: StageHealth }) {
   const title = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => title.current?.focus({ preventScroll: true }), []);
   return (
-    <h3 tabIndex={-1} ref={title}>
+    <h3 class="stage-title" tabIndex={-1} ref={title}>
       Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
       <a href={to('runs', '', { pipeline: stage.pipeline, stage: stage.stage, status: 'running' })}>runs there</a>{' '}
       <a href={to('pipeline', stage.pipeline)}>all stages</a>
