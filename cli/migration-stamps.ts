@@ -21,7 +21,7 @@ export async function stampsAfter(names: string[], count: number): Promise<strin
   return Array.from({ length: count }, (_, at) => stampOf(last - (count - 1 - at) * second));
 }
 
-/** A sentence, with the remedy, for each migration among `names` whose stamp is later than `now`, in milliseconds. */
+/** Returns a sentence, with the remedy, for each migration among `names` whose stamp is later than `now`, in milliseconds. */
 export function futureStamps(names: string[], now: number): string[] {
   return names
     .filter((name) => momentOf(name) > now)
@@ -32,15 +32,15 @@ export function futureStamps(names: string[], now: number): string[] {
     );
 }
 
-/** The stamp right after that of a migration. */
+/** Returns the stamp right after that of a migration. */
 export const stampAfter = (name: string) => stampOf(momentOf(name) + second);
 
-/** The stamp right before that of a migration. */
+/** Returns the stamp right before that of a migration. */
 export const stampBefore = (name: string) => stampOf(momentOf(name) - second);
 
 const stampOf = (moment: number) => new Date(moment).toISOString().replace(/\D/g, '').slice(0, 14);
 
-/** When a migration is stamped, in milliseconds; 0 for a name without a stamp. */
+/** Returns when a migration is stamped, in milliseconds; 0 for a name without a stamp. */
 function momentOf(name: string): number {
   const [, year = '', month = '', day = '', hour = '', minute = '', seconds = ''] =
     name.match(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)_/) ?? [];

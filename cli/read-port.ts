@@ -1,6 +1,6 @@
 import { CommandError } from './command-error.ts';
 
-/** The port that an option gives, undefined where it is left out. Throws a CommandError where it gives none. */
+/** Returns the port that an option gives, undefined where it is left out. Throws a CommandError where it gives none. */
 export function readPort(option: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;

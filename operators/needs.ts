@@ -67,7 +67,7 @@ function needsOf({ pipeline: { open_alerts, enabled }, stages }: Listed): number
   ];
 }
 
-/** Whether all is well: what the database says, or that it is of a release which does not say it. */
+/** Returns whether all is well: what the database says, or that it is of a release which does not say it. */
 export const wellOf = ({ well }: Overview): Well =>
   well ?? {
     ok: false,

@@ -2,7 +2,7 @@
 
 const minute = 60_000;
 
-/** Whether a value fits a field of a schedule: any value, a number, a range, every so many, or a list of these. */
+/** Returns whether a value fits a field of a schedule: any value, a number, a range, every so many, or a list of these. */
 const fits = (field: string, value: number, first: number) =>
   field.split(',').some((part) => {
     const [range = '', step = '1'] = part.split('/');

@@ -3,19 +3,19 @@
 const whole = new Intl.NumberFormat('en-GB');
 const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** A count in few characters: 9,999 and then 10k. */
+/** Returns a count in few characters: 9,999 and then 10k. */
 export const count = (value: number) => (value < 10_000 ? whole.format(value) : compact.format(value).toLowerCase());
 
 /** Counts of a stage; `at_least` names those that stopped at their bound. */
 export type Counted<Name extends string> = Record<Name, number> & { at_least?: string[] | null };
 
-/** The sum of counts in few characters: 10k+ where one stopped at its bound, so that there are more. */
+/** Returns the sum of counts in few characters: 10k+ where one stopped at its bound, so that there are more. */
 export function countOf<Name extends string>(of: Counted<Name>, ...names: Name[]): string {
   const isMore = names.some((name) => of.at_least?.includes(name));
   return count(names.reduce((all, name) => all + of[name], 0)) + (isMore ? '+' : '');
 }
 
-/** A count with what is counted: 1 row, 2 rows. The API cuts some counts short, as a text: 10,000+. */
+/** Returns a count with what is counted: 1 row, 2 rows. The API cuts some counts short, as a text: 10,000+. */
 export function many(value: number | string, one: string, more = `${one}s`): string {
   return `${typeof value === 'number' ? count(value) : value} ${String(value) === '1' ? one : more}`;
 }
@@ -35,13 +35,13 @@ export function dollars(value: number): string {
   return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
-/** The cost of a run as far as providers reported it; empty where no attempt named a cost. */
+/** Returns the cost of a run as far as providers reported it; empty where no attempt named a cost. */
 export function costOf({ cost_usd, unreported }: { cost_usd: number | null; unreported: number }): string {
   const unknown = unreported > 0 && `unknown of ${many(unreported, 'attempt')} without reported tokens or a price`;
   return [cost_usd !== null && dollars(cost_usd), unknown].filter(Boolean).join(', ');
 }
 
-/** The cost of a bulk as far as prices are known: a lower bound where the count of runs stopped at its bound. */
+/** Returns the cost of a bulk as far as prices are known: a lower bound where the count of runs stopped at its bound. */
 export function forecast({ runs, cost_usd }: { runs: string; cost_usd?: number }): string {
   if (cost_usd === undefined) return '';
   return `${runs.endsWith('+') ? 'more than' : 'about'} ${dollars(cost_usd).replace(/^< /, '')}`;
@@ -54,7 +54,7 @@ const units: [string, number][] = [
   ['s', 1000],
 ];
 
-/** A span in few characters: 3 min, 1.5 s. */
+/** Returns a span in few characters: 3 min, 1.5 s. */
 export function span(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
   const [unit, length] = units.find(([, unitMs]) => ms >= unitMs) ?? ['ms', 1];
@@ -62,5 +62,5 @@ export function span(ms: number | null | undefined): string {
   return `${many < 10 && length > 1 ? Math.round(many * 10) / 10 : Math.round(many)} ${unit}`;
 }
 
-/** How long ago something was, which nobody needs in milliseconds: 1 s, 12 s, 3 min. */
+/** Returns how long ago something was, which nobody needs in milliseconds: 1 s, 12 s, 3 min. */
 export const age = (ms: number) => span(Math.max(1, Math.round(ms / 1000)) * 1000);

@@ -10,7 +10,7 @@ const columns = /_(?:status|job_id|result|error|retry_count|started_at|completed
 export const stageOf = ({ stages }: Run, named: string): Stage | undefined =>
   [named, named.replace(columns, '')].map((name) => stages.find(({ stage }) => stage === name)).find(Boolean);
 
-/** A stage with all that went into its result, in the order of the run. */
+/** Returns a stage with all that went into its result, in the order of the run. */
 export function upstreamOf({ stages }: Run, last: Stage): Stage[] {
   const names = new Set([last.stage]);
   const found = stages.toReversed().filter(({ stage, needs }) => {

@@ -21,7 +21,7 @@ export const ranges: readonly [Range, ...Range[]] = [
   { name: '30d', says: '30 days', by: 'day by day', seconds: 30 * day, stepSeconds: day },
 ];
 
-/** The range of this name; the last hour where there is none. */
+/** Returns the range of this name; the last hour where there is none. */
 export const rangeOf = (name: string | null | undefined): Range =>
   ranges.find((range) => range.name === name) ?? ranges[0];
 
@@ -46,10 +46,10 @@ export interface Pace {
   seconds: number;
 }
 
-/** When the newest five minutes began, the present one included, by the minute: epoch milliseconds. */
+/** Returns when the newest five minutes began, the present one included, by the minute: epoch milliseconds. */
 export const latelyFrom = (now: number): number => Math.floor(now / 60_000 - 4) * 60_000;
 
-/** The pace of the newest five minutes, from a trend by the minute. */
+/** Returns the pace of the newest five minutes, from a trend by the minute. */
 export function paceOf(trend: Record<string, number>, now: number): Pace {
   const from = latelyFrom(now);
   const completed = Object.entries(trend).reduce((sum, [at, many]) => sum + (Date.parse(at) >= from ? many : 0), 0);

@@ -7,7 +7,7 @@ export interface Remedy {
   remedy: string;
 }
 
-/** A cell of a table as plain text: links and code by what they say. */
+/** Returns a cell of a table as plain text: links and code by what they say. */
 const plain = (cell: string) =>
   cell
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')

@@ -135,5 +135,5 @@ const about = (what: Verb['about']) =>
 export const runVerbs = about('run') as RunVerb[];
 export const stageVerbs = about('stage') as About<'stage'>[];
 
-/** Whether the request of a verb must have a field. */
+/** Returns whether the request of a verb must have a field. */
 export const isNeeded = (verb: keyof typeof verbs, field: string) => (verbs[verb] as Verb).needs.includes(field);

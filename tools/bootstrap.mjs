@@ -14,7 +14,7 @@ const untried = ['linux-arm64', 'darwin-x64'];
 const parent = process.ppid;
 const hasStarterGone = watchStarter();
 
-/** Why this cannot run here, or an empty string. */
+/** Returns why this cannot run here, or an empty string. */
 function obstacle() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19)) {
@@ -82,7 +82,7 @@ function build() {
   if (!isBuilt(projectFolder)) process.exit(1);
 }
 
-/** The parent of a process and the name of its program. Undefined when it or /proc is gone. */
+/** Returns the parent of a process and the name of its program. Undefined when it or /proc is gone. */
 function lookUp(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -93,7 +93,7 @@ function lookUp(pid) {
   }
 }
 
-/** Whether a shell started this at a terminal, whose end it hears of, or in the background: it may outlive that shell. */
+/** Returns whether a shell started this at a terminal, whose end it hears of, or in the background: it may outlive that shell. */
 function mayOutlive(starter) {
   if (!/^(ba|da|z|k|fi)?sh$/.test(lookUp(starter)?.name ?? '')) return false;
   return isatty(0) || fstatSync(0).rdev === statSync('/dev/null').rdev;

@@ -17,7 +17,7 @@ const systems = {
 const processors = ['arm', 'arm64', 'riscv64', 'x64'];
 const libraries = { musl: 'musl', glibc: 'glibc', gnu: 'glibc', gnueabihf: 'glibc' };
 
-/** Where `name` is found from the package at `place`, as Node looks for it; undefined when the lock file has none. */
+/** Returns where `name` is found from the package at `place`, as Node looks for it; undefined when the lock file has none. */
 function placeOf(packages, place, name) {
   for (let folder = place; ; folder = folder.slice(0, Math.max(folder.lastIndexOf('/node_modules/'), 0))) {
     const candidate = `${folder && `${folder}/`}node_modules/${name}`;
@@ -26,7 +26,7 @@ function placeOf(packages, place, name) {
   }
 }
 
-/** The entry of a package for another platform: its name says which; the rest is as in the entry for this one. */
+/** Returns the entry of a package for another platform: its name says which; the rest is as in the entry for this one. */
 function entryFor(name, range, sibling) {
   const words = name.split(/[^a-z0-9]+/);
   const system = words.map((word) => systems[word]).find(Boolean);

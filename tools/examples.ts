@@ -19,7 +19,7 @@ const sharedTables: Record<string, string[]> = { links: ['web_addresses'], artic
 /** The imports of a file of TypeScript, those of types included. */
 const specifiers = /(?:\bfrom|\bimport|\bimport\(|import\.meta\.resolve\()\s*'([^']+)'/g;
 
-/** All examples, by name. */
+/** Returns all examples, by name. */
 export function readExamples(root: string): Record<string, Example> {
   const functions = path.join(root, 'supabase', 'functions');
   const { imports } = JSON.parse(fs.readFileSync(path.join(functions, 'deno.json'), 'utf8'));
@@ -57,7 +57,7 @@ const stageOf = (pipeline: string, entry: string) => entry.startsWith(`${pipelin
 
 const isMapped = (used: string, key: string) => (key.endsWith('/') ? used.startsWith(key) : used === key);
 
-/** The files that these lead to, below `folder`, and the packages that those name. */
+/** Returns the files that these lead to, below `folder`, and the packages that those name. */
 function closure(folder: string, entries: string[]): { files: Set<string>; packages: Set<string> } {
   const files = new Set<string>();
   const packages = new Set<string>();

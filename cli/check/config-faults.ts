@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type ProjectConfig, readConfig } from '../../local/platform/functions/project-config.ts';
 import type { Project } from '../project/find-project.ts';
 
-/** A sentence, with the remedy, for each fault of the configuration. */
+/** Returns a sentence, with the remedy, for each fault of the configuration. */
 export function configFaults({ root, config }: Project): string[] {
   const said = readConfig(path.join(root, 'supabase'));
   return [...formerKeys(config, said), ...schemaFaults(config, said)];
@@ -22,7 +22,7 @@ function formerKeys(file: string, { inbucket, experimental, auth }: ProjectConfi
   return former.map(([key, now]) => `${file} has ${key}, which the supabase CLI 3 refuses: call it ${now}.`);
 }
 
-/** Where the configuration lists schemas and leaves out `public`. */
+/** Returns a sentence, with the remedy, where the configuration lists schemas and leaves out `public`. */
 function schemaFaults(file: string, { api }: ProjectConfig): string[] {
   const { schemas = [] } = api ?? {};
   if (schemas.length === 0 || schemas.includes('public')) return [];

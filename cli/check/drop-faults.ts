@@ -65,13 +65,13 @@ export function dropFaults(migrations: Migration[]): string[] {
   ]);
 }
 
-/** The columns of all stages that these migrations leave defined. */
+/** Returns the columns of all stages that these migrations leave defined. */
 function stageColumns(migrations: Migration[]): Set<string> {
   const pipelines = [...definitionsIn(migrations.map(({ text }) => text)).values()];
   return new Set(pipelines.flatMap(({ stages }) => stages.flatMap(({ name }) => columnsOf(name))));
 }
 
-/** The parts that a text drops, else those that it rewrites: a diff that drops a table alters others first. */
+/** Returns the parts that a text drops, else those that it rewrites: a diff that drops a table alters others first. */
 function changedParts(text: string, ours: Set<string>): { does: string; part: string }[] {
   const dropped = [...firstOf(drops, text), ...droppedColumns(text, ours)];
   if (dropped.length > 0) return dropped.map((part) => ({ does: 'drops', part }));

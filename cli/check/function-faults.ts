@@ -37,7 +37,7 @@ const usesRuntime = (folder: string) => {
   return fs.existsSync(index) && fs.readFileSync(index, 'utf8').includes('/_millrace/');
 };
 
-/** The imports that a function's deno.json maps, by name; empty without that file. */
+/** Returns the imports that a function's deno.json maps, by name; empty without that file. */
 function importsOf(folder: string, name: string): Record<string, string> {
   const file = ['deno.json', 'deno.jsonc'].map((map) => path.join(folder, name, map)).find((map) => fs.existsSync(map));
   const said = file ? readJson(`supabase/functions/${name}/${path.basename(file)}`, fs.readFileSync(file, 'utf8')) : {};
@@ -62,7 +62,7 @@ function mapFaults(folder: string, name: string): string[] {
     );
 }
 
-/** The packages that the files of these functions import, such as `zod`, by the function. Throws esbuild's error. */
+/** Resolves to the packages that the files of these functions import, such as `zod`, by the function. Throws esbuild's error. */
 async function importsBelow(folder: string, names: string[]): Promise<Map<string, Set<string>>> {
   const root = fs.realpathSync(folder);
   const { metafile } = await build({

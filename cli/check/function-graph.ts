@@ -126,12 +126,12 @@ export function readPackage(folder: string): PackageJson {
   return JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
 }
 
-/** The folder of the package that a file belongs to, undefined for a file of the project itself. */
+/** Returns the folder of the package that a file belongs to, undefined for a file of the project itself. */
 function packageFolder(file: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0];
 }
 
-/** Where the package `name` lies, as seen from the folder of another. */
+/** Returns where the package `name` lies, as seen from the folder of another. */
 function installedFolder(name: string, from: string): string | undefined {
   for (let at = from; at !== path.dirname(at); at = path.dirname(at)) {
     const folder = path.join(at, 'node_modules', name);

@@ -9,7 +9,7 @@ import { renamesTable, tableLacking } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
 import { dropFaults, type Migration } from './drop-faults.ts';
 
-/** A sentence, with the remedy, for each migration that is out of order or drops what the engine needs. */
+/** Returns a sentence, with the remedy, for each migration that is out of order or drops what the engine needs. */
 export function migrationFaults(project: Project): string[] {
   const folder = path.join(project.root, 'supabase', 'migrations');
   const names = migrationsOf(project);

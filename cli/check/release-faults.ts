@@ -8,7 +8,7 @@ import { migrationsOf, type Project } from '../project/find-project.ts';
 import { installedManifest, releaseFault } from '../project/release-fit.ts';
 import { engineInstall, engineStep, readManifest, runtimeFolder } from '../project/shipped.ts';
 
-/** A sentence, with the remedy, for each thing that is not as this release has it. */
+/** Returns a sentence, with the remedy, for each thing that is not as this release has it. */
 export function releaseFaults(project: Project): string[] {
   const manifest = installedManifest(project);
   const fault = releaseFault(project, manifest, 'check');
@@ -52,7 +52,7 @@ function engineFaults(project: Project): string[] {
   ];
 }
 
-/** Whether a migration of the engine at this release's level was edited. An older level belongs to another release. */
+/** Returns whether a migration of the engine at this release's level was edited. An older level belongs to another release. */
 function isEdited(text: string, level: number): boolean {
   if (!text.startsWith('-- Millrace, built of engine/') || levelIn(text) !== level) return false;
   const own = withoutReturns(text);

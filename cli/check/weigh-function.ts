@@ -35,7 +35,7 @@ function weighGraph({ files, packages }: FunctionGraph, quality: number): Weight
 
 const namedParts = 4;
 
-/** The heaviest parts, for a sentence. */
+/** Returns the heaviest parts, for a sentence. */
 export const heaviest = ({ parts }: Weight) =>
   parts
     .slice(0, namedParts)

@@ -13,7 +13,7 @@ const functions = { 'model-batches-begin': 'beginBatches', 'model-batches-distri
 const definitionFile = 'supabase/functions/_pipelines/model-batches.ts';
 const runtime = '../_millrace/batches/model-batches.ts';
 
-/** The changes that let a project buy at batch prices, without what it has already, and the functions among them. */
+/** Resolves to the changes that let a project buy at batch prices, without what it has already, and the functions among them. */
 export async function batchChanges(project: Project): Promise<{ changes: Change[]; functions: string[] }> {
   const tables = await tableChanges(project);
   if (await findDefined(project, 'model_batches')) return { changes: tables, functions: [] };
@@ -33,7 +33,7 @@ export async function batchChanges(project: Project): Promise<{ changes: Change[
   return { changes, functions: Object.keys(functions) };
 }
 
-/** The migration with the tables; none where a migration makes them. */
+/** Resolves to the migration with the tables; none where a migration makes them. */
 async function tableChanges(project: Project): Promise<Change[]> {
   if (sinceUninstall(migrationTexts(project)).some((text) => text.includes('create table public.model_batches')))
     return [];

@@ -86,7 +86,7 @@ export function requireSound(input: PipelineInput): void {
   }
 }
 
-/** Whether the definition has a stage already, as `add` would write it. Throws a CommandError where it has another. */
+/** Returns whether the definition has a stage already, as `add` would write it. Throws a CommandError where it has another. */
 function isThere({ definition: { name, stages }, file }: Defined, stage: string, work: Added['work']): boolean {
   const there = stages[stage];
   if (!there) return false;
@@ -96,7 +96,7 @@ function isThere({ definition: { name, stages }, file }: Defined, stage: string,
   throw new CommandError(`Stage ${stage} is in ${file} already: give the stage another name.`);
 }
 
-/** Where texts of stages begin and end, as far as brackets tell. */
+/** Returns where texts of stages begin and end, as far as brackets tell. */
 export function places(text: string): { from: number; to: number }[] {
   return [...text.matchAll(/\bstages['"]?\s*:\s*\{/g)].flatMap(({ 0: opening, index }) => {
     const from = index + opening.length;
@@ -105,7 +105,7 @@ export function places(text: string): { from: number; to: number }[] {
   });
 }
 
-/** Where the bracket closes that was opened right before `from`; -1 where it does not. */
+/** Returns where the bracket closes that was opened right before `from`; -1 where it does not. */
 export function closing(text: string, from: number): number {
   let depth = 1;
   for (let at = from; at < text.length; at += 1) {

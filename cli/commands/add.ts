@@ -85,7 +85,7 @@ export const add = defineCommand({
   },
 });
 
-/** The names of a list with commas; undefined where none was given. */
+/** Returns the names of a list with commas; undefined where none was given. */
 const listed = (text: string | undefined) => text?.split(',').flatMap((part) => part.trim() || []);
 
 const manualNext = (pipeline: string) =>
@@ -159,14 +159,14 @@ export function requireStageNames(stages: string[]): void {
   if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
 }
 
-/** A new pipeline as its definition gives it. */
+/** Returns a new pipeline as its definition gives it. */
 function newOptions(added: Added): PipelineInput {
   const { pipeline, stages, table = `public.${pipeline}`, key = 'id' } = added;
   const rows = stages.map((stage, at) => [stage, stageOptions(added, stage, needsOf(added, stages[at - 1]))] as const);
   return { name: pipeline, entity: { table, key, projection: 'columns' }, stages: Object.fromEntries(rows) };
 }
 
-/** Where a new pipeline is defined. Throws a CommandError where a file is in the way. */
+/** Returns where a new pipeline is defined. Throws a CommandError where a file is in the way. */
 function newDefinition({ root }: Project, pipeline: string): { file: string; exported: string } {
   const file = `supabase/functions/_pipelines/${pipeline.replaceAll('_', '-')}.ts`;
   if (!fs.existsSync(path.join(root, file))) return { file, exported: exportName(pipeline) };

@@ -31,7 +31,7 @@ drop function if exists millrace.begin(text, text, int);
 drop function if exists millrace.adopting_pipeline(text, text, int);
 `;
 
-/** The migration that the project lacks; none where its newest about adoption has the same text. */
+/** Resolves to the migration that the project lacks; none where its newest about adoption has the same text. */
 async function adoptionChanges(project: Project, isDone: boolean): Promise<Change[]> {
   const texts = migrationTexts(project).map(withoutReturns);
   if (engineState(texts).level === null) {

@@ -35,7 +35,7 @@ export const check = defineCommand({
   },
 });
 
-/** The error of `sync` or the migrations that it would write, or the section that the function millrace lacks. */
+/** Resolves to the error of `sync` or the migrations that it would write, or the section that the function millrace lacks. */
 async function definitionFaults(project: Project): Promise<string[]> {
   try {
     const config = readConfigText(project);

@@ -64,7 +64,7 @@ function readPages(): Page[] {
     .sort(({ name: a }, { name: b }) => Number(a.includes('/')) - Number(b.includes('/')) || a.localeCompare(b));
 }
 
-/** The lines that hold all of these words, in whichever case. */
+/** Returns the lines that hold all of these words, in whichever case. */
 function linesWith(pages: Page[], words: string[]) {
   const wanted = words.map((word) => word.toLowerCase());
   return pages.flatMap(({ name, text }) =>

@@ -77,7 +77,7 @@ interface Unstamped {
   text: string;
 }
 
-/** The missing migrations, stamped after the newest one; the engine's comes before those that call it. */
+/** Resolves to the missing migrations, stamped after the newest one; the engine's comes before those that call it. */
 async function migrationChanges(project: Project, lacking: Unstamped[]): Promise<Change[]> {
   if (lacking.length === 0) return [];
   const stamps = await stampsAfter(migrationsOf(project), lacking.length);
@@ -106,19 +106,19 @@ function stampBeforeCalls(project: Project): string | undefined {
   );
 }
 
-/** The example's tables; none where a migration has them. */
+/** Returns the example's tables; none where a migration has them. */
 function tablesOf(project: Project, name: string, { tables }: Example): Unstamped[] {
   return migrationTexts(project).includes(tables) ? [] : [{ name, text: tables }];
 }
 
-/** The views of `millrace_watch`; none where a migration makes that schema. */
+/** Returns the views of `millrace_watch`; none where a migration makes that schema. */
 function dashboardViews(project: Project, manifest: Manifest): Unstamped[] {
   if (sinceUninstall(migrationTexts(project)).some((text) => text.includes('create schema millrace_watch;'))) return [];
   const views = runtimeChanges(manifest).find(({ file }) => file.endsWith('dashboard/watch.sql'));
   return views?.text ? [{ name: 'millrace_watch.sql', text: views.text }] : [];
 }
 
-/** The engine's migration; none where the migrations have it with its rows. */
+/** Returns the engine's migration; none where the migrations have it with its rows. */
 function engineMigrations(project: Project): Unstamped[] {
   const { level, isSetUp } = engineState(migrationTexts(project));
   if (level !== null && isSetUp) return [];
@@ -140,7 +140,7 @@ const majorVersion = (config: string) => {
 
 const isInstalled = ({ root }: Project) => fs.existsSync(path.join(root, runtimeFolder, 'manifest.json'));
 
-/** The runtime with its manifest. Files that are there and are not ours are refused. */
+/** Returns the runtime with its manifest. Files that are there and are not ours are refused. */
 function runtimeOf(project: Project, manifest: Manifest): Change[] {
   const folder = path.join(project.root, runtimeFolder);
   if (isInstalled(project)) {
@@ -164,7 +164,7 @@ function runtimeOf(project: Project, manifest: Manifest): Change[] {
   throw new CommandError(`${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`);
 }
 
-/** The function `millrace`. Another one of that name is refused. */
+/** Returns the function `millrace`. Another one of that name is refused. */
 function functionChanges({ root }: Project, manifest: Manifest): Change[] {
   const changes = millraceFunction(manifest);
   const inTheWay = changes.find(({ file, text }) => {

@@ -115,7 +115,7 @@ function requireSaved({ root }: Project, removed: Removed[]): void {
   );
 }
 
-/** Whether git has a file as it is. */
+/** Returns whether git has a file as it is. */
 function isCommitted(root: string, file: string): boolean {
   const args = ['--no-optional-locks', 'status', '--porcelain', '--ignored', '--untracked-files=all', '--', file];
   const { status, stdout } = spawnSync('git', args, { cwd: root });

@@ -60,10 +60,10 @@ function inTexts(text: string, { pipeline, stage, name }: Renamed): string {
     .replaceAll(quoted(functionOf(pipeline, stage)), `$1${functionOf(pipeline, name)}$1`);
 }
 
-/** A stage's name where a condition reads its result, between quotes too. */
+/** Matches a stage's name where a condition reads its result, between quotes too. */
 const inCondition = (stage: string) => new RegExp(`(?<=\\$\\.needs\\.(?:\\\\?")?)${stage}\\b`, 'g');
 
-/** The stages whose conditions still say the former name, or that of a column, in a way that this does not change. */
+/** Returns the stages whose conditions still say the former name, or that of a column, in a way that this does not change. */
 export function conditionsLeft({ stages }: Defined['definition'], { stage }: Renamed): string[] {
   const former = new RegExp(`\\b(?:${[stage, ...columnsOf(stage)].join('|')})\\b`);
   return Object.entries(stages).flatMap(([name, { when = '', given, ...of }]) => {

@@ -79,7 +79,7 @@ async function renameChanges(project: Project, defined: Defined, renamed: Rename
   return [definition, ...moved, { file: project.config, text: config.replaceAll(whole(from), to), from: config }];
 }
 
-/** The files of a function, and its test. */
+/** Returns the files of a function, and its test. */
 function codeOf(root: string, folder: string): string[] {
   const below = path.join(root, 'supabase/functions', folder);
   const found = fs.existsSync(below) ? fs.readdirSync(below, { recursive: true, withFileTypes: true }) : [];

@@ -43,22 +43,22 @@ const taken = new Set(
   ).split(' '),
 );
 
-/** A name that a file of a stage can give the pipeline: this one, unless something else has it there. */
+/** Returns a name that a file of a stage can give the pipeline: this one, unless something else has it there. */
 const freeName = (name: string) => (taken.has(name) || /(?:Row|Stage)$/.test(name) ? `${name}Pipeline` : name);
 
-/** The name under which a new pipeline is exported. */
+/** Returns the name under which a new pipeline is exported. */
 export const exportName = (pipeline: string) => freeName(camel(pipeline));
 
-/** The line that imports a pipeline which a definition exports under this name. */
+/** Returns the line that imports a pipeline which a definition exports under this name. */
 function importing(exported: string, definition: string): string {
   const name = freeName(exported);
   return `import { ${name === exported ? name : `${exported} as ${name}`} } from '../_pipelines/${definition}';`;
 }
 
-/** A text between quotes, as TypeScript reads it. */
+/** Returns a text between quotes, as TypeScript reads it. */
 const quoted = (text: string) => `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
 
-/** The definition of a new pipeline. */
+/** Returns the definition of a new pipeline. */
 export function definitionText(added: Added): string {
   const { table = `public.${added.pipeline}`, key = 'id' } = added;
   const lines = added.stages.map((stage, at) => stageLine(added, stage, needsOf(added, added.stages[at - 1])));
@@ -75,10 +75,10 @@ ${lines.join('\n')}
 `;
 }
 
-/** The stages that a new one needs: those that were named, else the one before it, `last`. */
+/** Returns the stages that a new one needs: those that were named, else the one before it, `last`. */
 export const needsOf = ({ needs }: Added, last: string | undefined) => needs ?? (last === undefined ? [] : [last]);
 
-/** A new stage's options in the definition. */
+/** Returns a new stage's options in the definition. */
 export function stageOptions({ pipeline, work, when, batch }: Added, stage: string, needs: string[]): StageInput {
   const graph = { ...(needs.length > 0 && { needs }), ...(when !== undefined && { when }) };
   if (work === 'manual') return { kind: 'manual', ...graph, decision: { schema: verdict } };
@@ -100,11 +100,11 @@ const verdict = {
   required: ['verdict'],
 };
 
-/** A stage's line of the definition. */
+/** Returns a stage's line of the definition. */
 export const stageLine = (added: Added, stage: string, needs: string[]) =>
   `    ${stage}: ${literal(stageOptions(added, stage, needs))},`;
 
-/** A value as TypeScript has it, in one line. Keys are plain names. */
+/** Returns a value as TypeScript has it, in one line. Keys are plain names. */
 function literal(value: unknown): string {
   if (typeof value === 'string') return quoted(value);
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
@@ -216,7 +216,7 @@ export const ${stage}Stage = defineStage({
 });
 `;
 
-/** The service of a stage, and how its settings begin. */
+/** Returns the service of a stage, and how its settings begin. */
 const serviceOf = (stage: string) => `${stage.replaceAll('_', '-')}-service`;
 const serviceSetting = (stage: string) => serviceOf(stage).toUpperCase().replaceAll('-', '_');
 

@@ -93,7 +93,7 @@ function readRenamed(text: string): Renamed {
   );
 }
 
-/** The migrations that the project's definitions lack. Each warning goes to `warn`. */
+/** Resolves to the migrations that the project's definitions lack. Each warning goes to `warn`. */
 export async function missingMigrations(
   project: Project,
   check: boolean,

@@ -50,7 +50,7 @@ function requireLeft({ definition, file }: Defined, left: Defined['definition'][
   requireSound({ ...input, stages: left });
 }
 
-/** The text without one stage; undefined where no way of taking it out leaves exactly `stages`. */
+/** Resolves to the text without one stage; undefined where no way of taking it out leaves exactly `stages`. */
 async function withoutOne(
   project: Project,
   { definition, file, all }: Defined,

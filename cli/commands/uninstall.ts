@@ -49,7 +49,7 @@ export const uninstall = defineCommand({
   },
 });
 
-/** The sentence that says what the push does while runs are live; empty with --cancel. */
+/** Returns the sentence that says what the push does while runs are live; empty with --cancel. */
 const whileLive = ({ cancel }: UninstallOptions) =>
   cancel
     ? ''
@@ -96,7 +96,7 @@ async function uninstallChanges(
   };
 }
 
-/** The migration that removes the engine; none where no migration installs it. */
+/** Resolves to the migration that removes the engine; none where no migration installs it. */
 async function removal(project: Project, options: UninstallOptions): Promise<Change[]> {
   if (engineState(migrationTexts(project)).level === null) return [];
   const [stamp] = await stampsAfter(migrationsOf(project), 1);

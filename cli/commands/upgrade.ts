@@ -75,7 +75,7 @@ async function upgradeChanges(project: Project, own: Manifest, force: boolean): 
   ];
 }
 
-/** The migrations from the level found to this release's, in their order. */
+/** Resolves to the migrations from the level found to this release's, in their order. */
 async function engineSteps(project: Project, { level, release }: Manifest): Promise<Change[]> {
   const { level: found } = engineState(migrationTexts(project));
   if (found === null) {

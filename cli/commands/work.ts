@@ -38,7 +38,7 @@ export const work = defineCommand({
   },
 });
 
-/** The release of the project's runtime, which stands in for that of the project. */
+/** Returns the release of the project's runtime, which stands in for that of the project. */
 function releaseOf(folder: string): string {
   return fs.existsSync(path.join(folder, 'manifest.json')) ? `millrace ${readManifest(folder).release}` : 'millrace';
 }
@@ -106,7 +106,7 @@ async function load(functions: string, wanted: Wanted[]): Promise<Record<string,
   }
 }
 
-/** The stage that a handler defines. */
+/** Returns the stage that a handler defines. */
 function stageOf(handler: Record<string, unknown>, { pipeline, stage, functionName }: Wanted): Stage {
   const found = stagesIn(handler).find((one) => one.pipeline.name === pipeline && one.name === stage);
   if (found) return found;

@@ -41,7 +41,7 @@ export async function actInBulk(
   return follow(context, preview.bulk);
 }
 
-/** The lines of a preview: the verb, how many runs and of when, the filter, and the cost where it is known. */
+/** Returns the lines of a preview: the verb, how many runs and of when, the filter, and the cost where it is known. */
 function previewLines({ do: action, filter, preview }: Bulk): string[] {
   const { pipeline, before, ...others } = filter;
   const about = Object.entries({ pipeline, ...others });

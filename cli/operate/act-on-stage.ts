@@ -37,7 +37,7 @@ async function switchStage(verb: 'pause' | 'unpause', context: Context): Promise
   return 0;
 }
 
-/** The rate that "10/60" is: ten starts in sixty seconds. */
+/** Returns the rate that "10/60" is: ten starts in sixty seconds. */
 function rateIn(text: string): { count: number; per_seconds: number } {
   const [, many, seconds] = /^(\d+)\/(\d+)s?$/.exec(text) ?? [];
   if (!many || !seconds) throw new CommandError('--rate is COUNT/SECONDS, such as 10/60.', 2);

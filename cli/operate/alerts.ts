@@ -54,7 +54,7 @@ async function listAlerts(context: Context): Promise<0> {
   return 0;
 }
 
-/** The lines that tell an operator what to do about an alert, how to look further, and how to silence it. */
+/** Returns the lines that tell an operator what to do about an alert, how to look further, and how to silence it. */
 export const nextSteps = ({ id, kind, pipeline, playbook }: DescribedAlert) => [
   pc.dim(line(`What to do: ${playbook}`)),
   // The command dead lists only what failed for good; status shows errors that are retried, backlog and spending.

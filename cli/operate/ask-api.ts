@@ -33,7 +33,7 @@ export interface Api {
   act<Answer>(request: Record<string, unknown>): Promise<Answer>;
 }
 
-/** The client of a project's API for operators. */
+/** Returns the client of a project's API for operators. */
 export function connectApi(target: Target): Api {
   return {
     read: (name, query = {}) => ask(target, `millrace_${name}`, { p_query: query }),
@@ -75,7 +75,7 @@ function silence(error: Silence): string {
   return `cannot be reached (${error.cause?.code ?? error.cause?.message ?? error.message}).`;
 }
 
-/** The object that a text is as JSON; undefined for anything else. */
+/** Returns the object that a text is as JSON; undefined for anything else. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const said = JSON.parse(text);

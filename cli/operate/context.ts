@@ -93,7 +93,7 @@ export function defineOperate({ usage, takes, words: takesWords, run }: Definiti
   });
 }
 
-/** The text of an option. Throws a CommandError where it is empty, as a shell makes it of a variable that is not set. */
+/** Returns the text of an option. Throws a CommandError where it is empty, as a shell makes it of a variable that is not set. */
 export function textOf({ values }: Pick<Context, 'values'>, name: OptionName): string | undefined {
   const value = values[name];
   if (typeof value !== 'string') return undefined;
@@ -101,7 +101,7 @@ export function textOf({ values }: Pick<Context, 'values'>, name: OptionName): s
   return value;
 }
 
-/** The whole number that a word is; `what` names it in the CommandError about any other. */
+/** Returns the whole number that a word is; `what` names it in the CommandError about any other. */
 export function numberIn(text: string, what: string): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(number) || number < 1) {
@@ -110,7 +110,7 @@ export function numberIn(text: string, what: string): number {
   return number;
 }
 
-/** The number of an option, undefined where it is left out. */
+/** Returns the number of an option, undefined where it is left out. */
 export function numberOf(context: Pick<Context, 'values'>, name: OptionName): number | undefined {
   const text = textOf(context, name);
   return text === undefined ? undefined : numberIn(text, `--${name}`);
@@ -118,7 +118,7 @@ export function numberOf(context: Pick<Context, 'values'>, name: OptionName): nu
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time of an option: 30m, 2h or 7d ago, or a time that the API reads. */
+/** Returns a time of an option: 30m, 2h or 7d ago, or a time that the API reads. */
 function timeOf(context: Pick<Context, 'values'>, name: OptionName): string | undefined {
   const text = textOf(context, name);
   const [, many, unit] = /^(\d{1,5})([mhd])$/.exec(text ?? '') ?? [];
@@ -126,7 +126,7 @@ function timeOf(context: Pick<Context, 'values'>, name: OptionName): string | un
   return new Date(Date.now() - Number(many) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }
 
-/** The filter that the options make, as the API takes it. */
+/** Returns the filter that the options make, as the API takes it. */
 export function filterOf(context: Pick<Context, 'values'>): Record<string, unknown> {
   return defined({
     pipeline: textOf(context, 'pipeline'),
@@ -144,7 +144,7 @@ export function filterOf(context: Pick<Context, 'values'>): Record<string, unkno
 export const defined = (fields: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** The first word as the pipeline, where --pipeline does not say it. */
+/** Returns the first word as the pipeline, where --pipeline does not say it. */
 export function pipelineOf(context: Pick<Context, 'values' | 'words'>): string | undefined {
   return textOf(context, 'pipeline') ?? context.words[0];
 }

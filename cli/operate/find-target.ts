@@ -68,7 +68,7 @@ async function remoteUrl(remote: string, workdir: string): Promise<string> {
 
 const isReference = (text: string) => /^[a-z]{20}$/.test(text);
 
-/** The address of a hosted project. Throws for any other text, which would become the host that gets the secret key. */
+/** Returns the address of a hosted project. Throws for any other text, which would become the host that gets the secret key. */
 function urlOf(reference: string): string {
   if (isReference(reference)) return `https://${reference}.supabase.co`;
   throw new CommandError(
@@ -107,7 +107,7 @@ const own = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
 const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
 
-/** The options by which a command of the supabase CLI reaches the database at `url`. */
+/** Returns the options by which a command of the supabase CLI reaches the database at `url`. */
 export function targetAt(url: string, root: string, remote: string | undefined): string {
   const stack = findRunningStack(root);
   if (stack?.apiUrl === url) return targetOf(stack);
@@ -116,7 +116,7 @@ export function targetAt(url: string, root: string, remote: string | undefined):
   return remote ? `--remote=${remote}` : '--remote';
 }
 
-/** The address without the slash at its end. A secret key goes out in the clear to this machine alone. */
+/** Returns the address without the slash at its end. A secret key goes out in the clear to this machine alone. */
 function safeUrl(given: string): string {
   const url = given.replace(/\/+$/, '');
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
@@ -127,7 +127,7 @@ function safeUrl(given: string): string {
   );
 }
 
-/** A secret key, or the token of a user whom millrace.operators lists. */
+/** Returns a secret key, or the token of a user whom millrace.operators lists. */
 function headersOf(url: string): Record<string, string> {
   const { SUPABASE_SECRET_KEY, SUPABASE_PUBLISHABLE_KEY, MILLRACE_USER_TOKEN } = process.env;
   if (MILLRACE_USER_TOKEN && SUPABASE_PUBLISHABLE_KEY) {

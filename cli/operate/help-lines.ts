@@ -9,7 +9,7 @@ import { terminalWidth, words, wrap } from './table.ts';
 /** The cause and remedy that docs/errors.md gives for a code. */
 export const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
 
-/** The remedies of an error: its own hint, then the cause and remedy that docs/errors.md gives for its code. */
+/** Returns the remedies of an error: its own hint, then the cause and remedy that docs/errors.md gives for its code. */
 export function helpLines({ code, hint }: Fault): string[] {
   const known = remedyOf(code);
   return [hint && `Hint: ${words(hint)}`, known && `${known.cause} ${known.remedy}`]

@@ -17,7 +17,7 @@ const columns: Column[] = [
   { head: 'why', least: 12, wraps: true },
 ];
 
-/** The object of a journal entry: a pipeline and stage, with the bulk, the one run, or an object such as an alert. */
+/** Returns the object of a journal entry: a pipeline and stage, with the bulk, the one run, or an object such as an alert. */
 function about({ pipeline, stage, run_ids = [], bulk, outcome = {} }: JournalEntry): string {
   const place = [pipeline, stage].filter(Boolean).join('.');
   const one = bulk ? `bulk ${bulk}` : run_ids.length === 1 ? `run ${run_ids[0]}` : '';

@@ -19,7 +19,7 @@ const page = {
   cursor: z.string().max(100).optional().describe('next of the answer before'),
 };
 
-/** A series whose points lack their zeros: with them, a month would be cut at the bound of an answer. */
+/** Returns a series whose points lack their zeros: with them, a month would be cut at the bound of an answer. */
 function withoutZeros({ points, ...rest }: Series): object {
   const isZero = (value: unknown) => !value || (typeof value === 'object' && Object.keys(value).length === 0);
   const lean = (point: object) => Object.fromEntries(Object.entries(point).filter(([, value]) => !isZero(value)));
@@ -72,7 +72,7 @@ async function overview(api: Api): Promise<object> {
 /** Fields that the project's own code wrote: a `code` in them is no error. */
 const payloads = new Set(['output', 'metadata', 'form', 'row', 'usage', 'turns', 'decisions']);
 
-/** An answer behind the cause and remedy of each code in it, each once. */
+/** Returns an answer behind the cause and remedy of each code in it, each once. */
 function withHelp(answer: object): object {
   const codes = new Set<string>();
   JSON.stringify(answer, (name, value) => {
@@ -88,13 +88,13 @@ function withHelp(answer: object): object {
 
 type Settings = { findings: Finding[] | null } & Record<string, unknown>;
 
-/** The findings of doctor(), with commands in the place of SQL. */
+/** Resolves to the findings of doctor(), with commands in the place of SQL. */
 async function doctor(api: Api): Promise<unknown> {
   const { findings } = await api.read<Settings>('settings');
   return { findings: findings?.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) ?? null };
 }
 
-/** A tool that hands over what one read of the API answers. */
+/** Returns a tool that hands over what one read of the API answers. */
 const reads = (api: Api, tool: string, read: string, description: string, shape: z.ZodRawShape): Tool => ({
   name: tool,
   description,

@@ -3,7 +3,7 @@ import { span } from '../../operators/numbers.ts';
 
 const isToday = (date: Date) => date.toDateString() === new Date().toDateString();
 
-/** A moment in few characters: 13:02:11 of today, 21 Nov, 13:02 of another day. */
+/** Returns a moment in few characters: 13:02:11 of today, 21 Nov, 13:02 of another day. */
 export function moment(at: string | null | undefined): string {
   if (!at || Number.isNaN(Date.parse(at))) return '–';
   const date = new Date(at);
@@ -21,7 +21,7 @@ export function learnClock(date: string | null): void {
   aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
 }
 
-/** How long lies between two moments; until now where the second is missing. */
+/** Returns how long lies between two moments; until now where the second is missing. */
 export function between(from: string | null | undefined, to: string | null | undefined): string {
   if (!from) return '';
   return span(Math.max(0, (to ? Date.parse(to) : Date.now() + aheadMs) - Date.parse(from)));

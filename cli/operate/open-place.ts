@@ -27,7 +27,7 @@ export function definePlaced({ usage, takes, place, run, words }: Placed): Comma
   });
 }
 
-/** A place with what it is to filter by, such as `runs?pipeline=orders`. */
+/** Returns a place with what it is to filter by, such as `runs?pipeline=orders`. */
 export function placeOf(screen: string, filter: Record<string, unknown> = {}): string {
   const given = Object.entries(defined(filter)).map(([name, value]) => [name, String(value)]);
   const query = new URLSearchParams(given).toString();

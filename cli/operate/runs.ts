@@ -29,7 +29,7 @@ const runColumns: Column[] = [
   { head: 'error', least: 16, goes: 1 },
 ];
 
-/** Where a run stands, and why it failed or waits; of one that failed, what failed. */
+/** Returns where a run stands, and why it failed or waits; of one that failed, what failed. */
 function summary({ at = [], status }: ListedRun): [string, string] {
   const failed = at.filter(({ state }) => state === 'failed');
   const shown = status === 'failed' && failed.length > 0 ? failed : at;
@@ -50,7 +50,7 @@ const tones: Record<string, (text: string) => string> = {
 /** Colours the word of a state. */
 export const toned = (text: string) => (tones[text.trim()] ?? String)(text);
 
-/** A table of runs; without their pipeline where all are of one that was asked for. */
+/** Returns a table of runs; without their pipeline where all are of one that was asked for. */
 export function runLines(runs: ListedRun[], width: number, isOfOne = false): string[] {
   const rows = runs.map((run) => [
     String(run.run),
@@ -101,7 +101,7 @@ async function listRuns(context: Context): Promise<0> {
   return 0;
 }
 
-/** How to go on with a list that does not end here. */
+/** Returns how to go on with a list that does not end here. */
 export const moreLine = (next: string | null) =>
   next ? [pc.dim(line(`There may be more: --cursor ${words(next)}`))] : [];
 
@@ -123,7 +123,7 @@ export const dead = definePlaced({
   run: listDead,
 });
 
-/** The documents' remedy for an error's code; no lines for a code that a pipeline has made up. */
+/** Returns the documents' remedy for an error's code; no lines for a code that a pipeline has made up. */
 function remedyLines(code: string): string[] {
   const help = helpLines({ code });
   return help.length > 0 ? [line(`${words(code)}:`), ...help] : [];

@@ -22,7 +22,7 @@ export function say<Answer>({ json }: Pick<Context, 'json'>, answer: Answer, tol
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-/** An error in one line: its code, and then its sentences, which need not say the code again. */
+/** Returns an error in one line: its code, and then its sentences, which need not say the code again. */
 export function faultText(fault: Fault): string {
   const { code, hint, detail } = fault;
   const told = saidOf(fault);
@@ -36,7 +36,7 @@ export function faultText(fault: Fault): string {
   return [code, said.join(' ')].filter(Boolean).join(': ');
 }
 
-/** A line that ends where the terminal does. */
+/** Returns a line that ends where the terminal does. */
 export const line = (text: string) => clip(text, terminalWidth());
 
 /** Reads, and makes sure that these lists are in the answer: a project of another release may answer in another shape. */

@@ -101,7 +101,7 @@ function summary(run: Run): string[] {
   const cost = costOf(run) && ` · ${costOf(run)}`;
   const faults = (run.at ?? []).filter(({ error }) => error);
   const byId = new Map(run.attempts.map((of) => [of.attempt, of]));
-  /** The log of the try that failed: of a queued retry, its parent's. */
+  /** Returns the log of the try that failed: of a queued retry, its parent's. */
   const logOf = (attempt: number) => {
     const { log, parent, deleted_after: days } = byId.get(attempt) ?? {};
     return log ?? (days ? `deleted after ${many(days, 'day')}` : byId.get(parent ?? 0)?.log);
@@ -128,7 +128,7 @@ function summary(run: Run): string[] {
   ];
 }
 
-/** The last lines of an attempt's log, each in a line of its own. */
+/** Returns the last lines of an attempt's log, each in a line of its own. */
 const logLines = (log: string | undefined) =>
   log ? ['last log lines:', ...log.split('\n').map((text) => pc.dim(`  ${line(visible(text))}`))] : [];
 
@@ -160,7 +160,7 @@ const attemptColumns: Column[] = [
   { head: 'error', least: 16, goes: 0, wraps: true },
 ];
 
-/** How long something took, which may not have begun or ended. */
+/** Returns how long something took, which may not have begun or ended. */
 const took = (from: string | undefined, to: string | undefined) =>
   from && to ? span(Date.parse(to) - Date.parse(from)) : '';
 
@@ -200,7 +200,7 @@ const wholeLines = ({ attempt, stage, state, error, log, output, payloads, delet
   ...(!payloads ? ['You do not see payloads here.'] : days ? [] : payloadLines(output)),
 ];
 
-/** A result as a tree: six levels, and of each text and list the beginning; --json has it whole. */
+/** Returns a result as a tree: six levels, and of each text and list the beginning; --json has it whole. */
 function payloadLines(output: Payload | null): string[] {
   if (!output) return ['It has no result.'];
   if (output.cut !== undefined) {

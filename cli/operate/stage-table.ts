@@ -41,7 +41,7 @@ function cellsOf(stage: StageHealth): string[] {
   ];
 }
 
-/** The reason why a stage's rows do not move: no worker takes them, or an operator's pause, throttle or bypass. */
+/** Returns the reason why a stage's rows do not move: no worker takes them, or an operator's pause, throttle or bypass. */
 function reasonToWait({ enabled, paused, throttle, bypass, unattended }: StageHealth): string {
   const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
     [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');
@@ -57,7 +57,7 @@ function reasonToWait({ enabled, paused, throttle, bypass, unattended }: StageHe
   );
 }
 
-/** A table of the stages, by pipeline; of those with nothing to do one line. */
+/** Returns a table of the stages, by pipeline; of those with nothing to do one line. */
 export function stageLines(
   overview: Overview,
   width: number,

@@ -71,7 +71,7 @@ function rangeIn(name: string | undefined, pipeline: string | undefined): Range 
   return range;
 }
 
-/** The figures of a range at each stage of one pipeline, as a table. */
+/** Returns the figures of a range at each stage of one pipeline, as a table. */
 function figureLines(series: Series | undefined, range: Range): string[] {
   const stages = Object.entries(series?.stages ?? {});
   if (stages.length === 0) return [];

@@ -108,7 +108,7 @@ export function headLines({ overview }: Pick<Summary, 'overview'>, mostLines = N
   return [...head, ...bulks];
 }
 
-/** The first texts that together take at most so many lines, and the first one in any case. */
+/** Returns the first texts that together take at most so many lines, and the first one in any case. */
 function fitting(texts: string[][], mostLines: number): string[][] {
   let lines = 0;
   return texts.filter((text, place) => {
@@ -117,7 +117,7 @@ function fitting(texts: string[][], mostLines: number): string[][] {
   });
 }
 
-/** A line for each fault, with the number by which its alert is silenced. */
+/** Returns a line for each fault, with the number by which its alert is silenced. */
 function told(fault: HealthFault): string {
   const { alert } = fault;
   const at = alert?.raised_at ? ` since ${moment(alert.raised_at)}` : '';

@@ -19,23 +19,23 @@ export interface Column {
 const gap = 2;
 const mostOfCell = 300;
 
-/** How many columns of the terminal a text takes. */
+/** Returns how many columns of the terminal a text takes. */
 export const widthOf = (text: string) => measure(text).width;
 
-/** How wide the terminal is; nothing is cut where output goes elsewhere. */
+/** Returns how wide the terminal is; nothing is cut where output goes elsewhere. */
 export const terminalWidth = () => (process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY);
 
-/** A stranger's text in one line, with nothing in it that steers a terminal or hides. */
+/** Returns a stranger's text in one line, with nothing in it that steers a terminal or hides. */
 export const words = (text: unknown) =>
   text === null || text === undefined ? '' : visible(cut(String(text), mostOfCell)).replace(/\s+/g, ' ');
 
-/** A stranger's text as one word of a command line, to be pasted: quoted where a shell might read more in it. */
+/** Returns a stranger's text as one word of a command line, to be pasted: quoted where a shell might read more in it. */
 export const shellWord = (text: string) =>
   /^[\w.:/@%+=-]+$/.test(text) ? text : `'${words(text).replaceAll("'", "'\\''")}'`;
 
 const graphemes = new Intl.Segmenter();
 
-/** How much of a text fits into a width, as an index into it. */
+/** Returns how much of a text fits into a width, as an index into it. */
 function indexAt(text: string, width: number): number {
   let taken = 0;
   for (const { segment, index } of graphemes.segment(text)) {
@@ -87,7 +87,7 @@ interface Shown {
   wide: number;
 }
 
-/** A row as several where its last cell is too long and may go on in the next line. */
+/** Returns a row as several where its last cell is too long and may go on in the next line. */
 function broken(cells: string[], last: Shown | undefined): string[][] {
   const text = cells[last?.place ?? 0] ?? '';
   if (!last?.column.wraps || widthOf(text) <= last.wide) return [cells];
@@ -109,7 +109,7 @@ export function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** The columns that are shown and how wide each is. A column with nothing in it is left out. */
+/** Returns the columns that are shown and how wide each is. A column with nothing in it is left out. */
 function fitted(columns: Column[], rows: string[][], width: number): Shown[] {
   let shown = columns
     .map((column, place) => ({

@@ -37,7 +37,7 @@ async function look(context: Context): Promise<Seen> {
   return { ...summaryOf(summary, pipeline), failed: runs, isOfOne: pipeline !== undefined };
 }
 
-/** How many attempts a pipeline completes a minute, from what its stages had completed at two times. */
+/** Returns how many attempts a pipeline completes a minute, from what its stages had completed at two times. */
 function rateLines(samples: Sample[], pipelines: string[]): string[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last || first === last) return [pc.dim('Rates come with the next look.')];

@@ -29,7 +29,7 @@ const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
 
 const plain = (given: string) => given.replaceAll(/[',]/g, '').trim();
 
-/** A hint of the engine with the commands of the command line in the place of the SQL for which there are some. */
+/** Returns a hint of the engine with the commands of the command line in the place of the SQL for which there are some. */
 export function asCommands(hint: string): string {
   return commands.reduce((text, [said, command]) => text.replace(said, command as string), hint);
 }

@@ -75,7 +75,7 @@ async function ask(root: string, args: string[], because: string): Promise<strin
   return stdout;
 }
 
-/** The CLI that the project installed, or the one on the PATH. */
+/** Returns the CLI that the project installed, or the one on the PATH. */
 export function supabaseIn(root: string): string {
   for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
     const bin = path.join(folder, 'node_modules', '.bin', 'supabase');

@@ -4,7 +4,7 @@ import { askServer } from './ask-server.ts';
 /** The headers of a call with JSON. A project may serve another schema than `public` first, so the call names it. */
 export const jsonOfPublic = { 'content-type': 'application/json', 'content-profile': 'public' };
 
-/** The answer 406 in words: the Data API serves other schemas alone. */
+/** Returns the answer 406 in words: the Data API serves other schemas alone. */
 export const notServed = (url: string) =>
   `The Data API of ${url} does not serve the schema public, by which functions reach the engine: add public to the exposed schemas ` +
   '(dashboard: Integrations, Data API; locally `schemas` below [api] in the configuration).';

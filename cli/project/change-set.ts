@@ -20,13 +20,13 @@ export function realChanges(root: string, changes: Change[]): Change[] {
   });
 }
 
-/** A text with its lines ended as ours are. */
+/** Returns a text with its lines ended as ours are. */
 export const withoutReturns = (text: string) => text.replaceAll('\r\n', '\n');
 
 /** Characters. A patch leaves out the text of a longer file, since people would not read it. */
 const longest = 100_000;
 
-/** The changes as `git diff` shows them; a very long file by its name and size. */
+/** Returns the changes as `git diff` shows them; a very long file by its name and size. */
 export function patchOf(root: string, changes: Change[]): string {
   return changes
     .map(({ file, text }) => {
@@ -90,7 +90,7 @@ export function applyChanges(root: string, changes: Change[]): void {
 export const changedMeanwhile = (file: string) =>
   `${file} was changed meanwhile, by another command or an editor: run this again`;
 
-/** A file that is not yet in its place, by its name that ends with the process that writes it. */
+/** Returns whether a file is not yet in its place: its name then ends with the process that writes it. */
 export const isPart = (name: string) => partOf.test(name);
 
 const partOf = /\.(\d+)\.part$/;
@@ -104,17 +104,17 @@ function removeLeftParts(folder: string): void {
   }
 }
 
-/** The real path that a write to `place` changes: `place` may be a symlink. */
+/** Returns the real path that a write to `place` changes: `place` may be a symlink. */
 const targetOf = (place: string) => (fs.existsSync(place) ? fs.realpathSync(place) : place);
 
-/** The mode of a file that is to be replaced, which must not be read-only; undefined for a new one. */
+/** Returns the mode of a file that is to be replaced, which must not be read-only; undefined for a new one. */
 function writableMode(place: string): number | undefined {
   if (!fs.existsSync(place)) return undefined;
   fs.accessSync(place, fs.constants.W_OK);
   return fs.statSync(place).mode & 0o777;
 }
 
-/** The text of a file, or null where there is none. */
+/** Returns the text of a file, or null where there is none. */
 export function readText(file: string): string | null {
   if (!fs.existsSync(file)) return null;
   if (fs.statSync(file).isDirectory()) throw new Error(`Nothing was written: ${file} is a folder: move it away.`);

@@ -80,7 +80,7 @@ function withoutJsonSection(text: string, name: string): string {
   return mark + applyEdits(json, modify(json, ['functions', name], undefined, formattingOf(json)));
 }
 
-/** The byte order mark that an editor of Windows may have put before a text, and the text, since JSON knows none. */
+/** Returns the byte order mark that an editor of Windows may have put before a text, and the text, since JSON knows none. */
 const splitMark = (text: string) =>
   (text.startsWith('\ufeff') ? ['\ufeff', text.slice(1)] : ['', text]) as [string, string];
 

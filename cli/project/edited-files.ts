@@ -6,7 +6,7 @@ import { readText } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { digestOf, type Manifest, runtimeFolder, shippedRuntime } from './shipped.ts';
 
-/** The runtime's files that are not as their release shipped them, including files that are gone. */
+/** Returns the runtime's files that are not as their release shipped them, including files that are gone. */
 export function editedFiles({ root }: Project, { files }: Manifest): string[] {
   return Object.keys(files).filter((file) => {
     const text = readText(path.join(root, runtimeFolder, file));
@@ -14,7 +14,7 @@ export function editedFiles({ root }: Project, { files }: Manifest): string[] {
   });
 }
 
-/** The edits as a unified diff against the release that the files came from; without its text, by their names. */
+/** Returns the edits as a unified diff against the release that the files came from; without its text, by their names. */
 export function showEdits(project: Project, { files, release }: Manifest, edited: string[]): string {
   const shipped = shippedRuntime();
   return edited
@@ -29,7 +29,7 @@ export function showEdits(project: Project, { files, release }: Manifest, edited
     .join('');
 }
 
-/** The text with this digest that the file had in the last fifty commits that changed it. */
+/** Returns the text with this digest that the file had in the last fifty commits that changed it. */
 function committed({ root }: Project, name: string, digest: string): string | undefined {
   const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout ?? '';
   const commits = git('log', '-n50', '--format=%H', '--', name).split('\n').filter(Boolean);

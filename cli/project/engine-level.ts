@@ -16,16 +16,16 @@ export interface EngineState {
   isSetUp: boolean;
 }
 
-/** The level of the engine that a migration's text installs or upgrades to; null where it has none. */
+/** Returns the level of the engine that a migration's text installs or upgrades to; null where it has none. */
 export function levelIn(text: string): number | null {
   const [, level] = engine.exec(text) ?? [];
   return level === undefined ? null : Number(level);
 }
 
-/** Whether a migration's text, by a line of its own, calls the engine, as those do that `sync` writes. */
+/** Returns whether a migration's text, by a line of its own, calls the engine, as those do that `sync` writes. */
 export const callsEngine = (text: string) => /^select millrace\./m.test(text);
 
-/** The state in which these texts of migrations, given in their order, leave the engine. */
+/** Returns the state in which these texts of migrations, given in their order, leave the engine. */
 export function engineState(texts: string[]): EngineState {
   let state: EngineState = { level: null, isSetUp: false };
   for (const text of texts) {
@@ -37,14 +37,14 @@ export function engineState(texts: string[]): EngineState {
   return state;
 }
 
-/** The texts of a project's migrations, in their order. */
+/** Returns the texts of a project's migrations, in their order. */
 export function migrationTexts(project: Project): string[] {
   return migrationsOf(project).map((name) =>
     fs.readFileSync(path.join(project.root, 'supabase', 'migrations', name), 'utf8'),
   );
 }
 
-/** The migrations' texts since the last uninstall, which has removed all that the earlier ones defined. */
+/** Returns the migrations' texts since the last uninstall, which has removed all that the earlier ones defined. */
 export function sinceUninstall(texts: string[]): string[] {
   return texts.slice(texts.findLastIndex((text) => uninstall.test(text)) + 1);
 }

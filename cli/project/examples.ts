@@ -20,7 +20,7 @@ export interface Example {
 
 export const exampleNames = ['leads', 'documents', 'links', 'articles', 'books', 'embeddings'];
 
-/** The example of this name. Throws a CommandError where there is none. */
+/** Returns the example of this name. Throws a CommandError where there is none. */
 export function readExample(name: string): Example {
   if (!exampleNames.includes(name)) {
     throw new CommandError(`There is no example ${name}: choose one of ${exampleNames.join(', ')}.`, 2);

@@ -33,7 +33,7 @@ export function findProject(start: string): Project {
   );
 }
 
-/** The names of the project's migrations, in their order. */
+/** Returns the names of the project's migrations, in their order. */
 export function migrationsOf({ root }: Project): string[] {
   const folder = path.join(root, 'supabase', 'migrations');
   if (!fs.existsSync(folder)) return [];
@@ -43,11 +43,11 @@ export function migrationsOf({ root }: Project): string[] {
     .sort();
 }
 
-/** Whether the project has definitions of pipelines. */
+/** Returns whether the project has definitions of pipelines. */
 export function hasDefinitions({ root }: Project): boolean {
   const folder = path.join(root, 'supabase', 'functions', '_pipelines');
   return fs.existsSync(folder) && fs.statSync(folder).isDirectory();
 }
 
-/** The text of the project's configuration. */
+/** Returns the text of the project's configuration. */
 export const readConfigText = ({ root, config }: Project) => fs.readFileSync(path.join(root, config), 'utf8');

@@ -5,12 +5,12 @@ import { readText } from './change-set.ts';
 
 type Ours = 'millrace' | '@millrace/dev';
 
-/** The command that installs a release, for the user to paste. */
+/** Returns the command that installs a release, for the user to paste. */
 export function installCommand(root: string, release: string, name: Ours = 'millrace'): string {
   return `${addCommand(root)} ${hasTarball(root) ? `./${tarballOf(name, release)}` : `${name}@${release}`}`;
 }
 
-/** The same as a sentence's part that says where the tarball is from. */
+/** Returns the command that installs a release as a part of a sentence, which says where a tarball is from. */
 export function howToInstall(root: string, release: string, name: Ours = 'millrace'): string {
   const packing = name === 'millrace' ? 'npm pack' : `npm pack -w ${name}`;
   const from = hasTarball(root) ? `, whose tarball \`npm ci && ${packing}\` writes in a clone of that release` : '';
@@ -19,7 +19,7 @@ export function howToInstall(root: string, release: string, name: Ours = 'millra
 
 const tarballOf = (name: Ours, release: string) => `${name.replace('@', '').replace('/', '-')}-${release}.tgz`;
 
-/** Whether the package.json at or above `root` that asks for millrace has it from a file. */
+/** Returns whether the package.json at or above `root` that asks for millrace has it from a file. */
 export function hasTarball(root: string): boolean {
   for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
     const { devDependencies, dependencies } = packageIn(folder);

@@ -86,7 +86,7 @@ export const endBuilds = (): Promise<void> => stop();
 const placeOf = (file: string, line: number) =>
   `${path.posix.join('supabase/functions', file.split(path.sep).join('/').split('supabase/functions/').at(-1) ?? '')}:${line}`;
 
-/** The line of the project's own code, not of the runtime that it calls, from which an error came. */
+/** Returns the line of the project's own code, not of the runtime that it calls, from which an error came. */
 function throwerOf(thrown: unknown, outfile: string): string | undefined {
   const map = new SourceMap(JSON.parse(fs.readFileSync(`${outfile}.map`, 'utf8')));
   const frames = `${(thrown as Error)?.stack}`.matchAll(/definitions\.mjs:(\d+):(\d+)/g);
@@ -96,7 +96,7 @@ function throwerOf(thrown: unknown, outfile: string): string | undefined {
     .find((place) => !/\/_millrace\/|\/node_modules\//.test(place));
 }
 
-/** Where this package's own packages are, for a project that has none: beside it, or below it. */
+/** Returns where this package's own packages are, for a project that has none: beside it, or below it. */
 function nodeModules(): string[] {
   const folders: string[] = [];
   for (let folder = packageFolder; ; folder = path.dirname(folder)) {

@@ -83,12 +83,12 @@ const stageSchema = z.object({
   handler: z.function(),
 });
 
-/** The stages that a handler exports. */
+/** Returns the stages that a handler exports. */
 export const stagesIn = (module: Loaded): Stage[] => Object.values(module).filter(isStage);
 
 const isStage = (value: unknown): value is Stage => stageSchema.safeParse(value).success;
 
-/** The properties that an object's schema refuses to be without, sorted. */
+/** Returns the properties that an object's schema refuses to be without, sorted. */
 function requiredIn(schema: z.ZodType | undefined): string[] {
   const isRequired = ([, inner]: [string, z.ZodType]) => {
     try {
@@ -104,7 +104,7 @@ function requiredIn(schema: z.ZodType | undefined): string[] {
     .sort();
 }
 
-/** The properties of an object's schema; none of any other schema. */
+/** Returns the properties of an object's schema; none of any other schema. */
 function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
   return (schema as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {};
 }

@@ -46,7 +46,7 @@ export function pathFault(condition: string, predicate: boolean): string | undef
   }
 }
 
-/** Whether Postgres 17 takes a text as a jsonpath. */
+/** Returns whether Postgres 17 takes a text as a jsonpath. */
 export function isJsonPath(text: string): boolean {
   try {
     new Reader(text).whole();

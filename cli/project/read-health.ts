@@ -33,7 +33,7 @@ export async function readHealth(url: string, headers: Record<string, string>): 
   return { ...health, findings };
 }
 
-/** The failed checks for a person; where a remedy is SQL also by which command that runs: `query`. */
+/** Returns the failed checks for a person; where a remedy is SQL also by which command that runs: `query`. */
 export function findingLines(findings: Finding[], query: string): string[] {
   const isSql = findings.some(({ detail }) => /\b(select|create|revoke|grant) /.test(detail));
   const isFile = findings.some(({ detail }) => /_pipeline_\w+\.sql /.test(detail));
@@ -47,7 +47,7 @@ export function findingLines(findings: Finding[], query: string): string[] {
   ];
 }
 
-/** All that is not well for a person: the failed checks, and open alerts that nobody has silenced. */
+/** Returns all that is not well for a person: the failed checks, and open alerts that nobody has silenced. */
 export function faultLines({ findings, faults }: Health, query: string): string[] {
   const alerts = faults.filter(({ alert }) => alert).map((fault) => `▲ alert ${fault.alert?.id}: ${sayFault(fault)}`);
   return [...findingLines(findings, query), ...alerts];

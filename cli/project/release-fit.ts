@@ -6,7 +6,7 @@ import type { Project } from './find-project.ts';
 import { hasTarball, howToInstall } from './how-to-install.ts';
 import { type Manifest, readManifest, runtimeFolder } from './shipped.ts';
 
-/** The manifest of the runtime in a project's folder. Throws a CommandError where there is none. */
+/** Returns the manifest of the runtime in a project's folder. Throws a CommandError where there is none. */
 export function installedManifest({ root }: Project): Manifest {
   const folder = path.join(root, runtimeFolder);
   if (!fs.existsSync(path.join(folder, 'manifest.json'))) {
@@ -15,7 +15,7 @@ export function installedManifest({ root }: Project): Manifest {
   return readManifest(folder);
 }
 
-/** The sentence that helps where the folder's release is not that of this command; null where it is. */
+/** Returns the sentence that helps where the folder's release is not that of this command; null where it is. */
 export function releaseFault(
   { root }: Project,
   folder: Manifest,

@@ -12,7 +12,7 @@ export interface Manifest {
   contract: number;
   /** The imports of a function's deno.json, by name: the packages of the runtime, in the versions tried with it. */
   imports: Record<string, string>;
-  /** The same for what stages besides import that ask a language model. */
+  /** The further imports, in the same form, of stages that ask a language model. */
   modelImports: Record<string, string>;
   /** The SHA-256 of each file, by its path in the runtime's folder. */
   files: Record<string, string>;
@@ -32,10 +32,10 @@ export const runtimePackages = ['zod', '@supabase/postgrest-js', 'standardwebhoo
 /** The package that `_millrace/model` and `_millrace/agents` import; other functions need not have it. */
 export const modelPackage = 'openai';
 
-/** The SHA-256 of a text, however its lines end. */
+/** Returns the SHA-256 of a text, however its lines end. */
 export const digestOf = (text: string) => createHash('sha256').update(withoutReturns(text)).digest('hex');
 
-/** The runtime's own files but for the manifest, by their path in `folder`. */
+/** Returns the runtime's own files but for the manifest, by their path in `folder`. */
 export function runtimeFiles(folder: string): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
@@ -50,7 +50,7 @@ export function runtimeFiles(folder: string): Record<string, string> {
 /** Where the package has the runtime packed, which leaves room for the pages. */
 export const packedRuntime = 'dist/runtime.json.br';
 
-/** The files of the runtime that the package ships, by their path in its folder. */
+/** Returns the files of the runtime that the package ships, by their path in its folder. */
 export function shippedRuntime(): Record<string, string> {
   return JSON.parse(brotliDecompressSync(fs.readFileSync(path.join(packageFolder, packedRuntime))).toString());
 }
@@ -79,7 +79,7 @@ function readFrom(folder: string): Manifest {
   }
 }
 
-/** A file of the engine that the package ships packed; null where it has none of that name. */
+/** Returns a file of the engine that the package ships packed; null where it has none of that name. */
 function engineFile(name: string): string | null {
   const file = path.join(packageFolder, 'dist', 'engine', `${name}.sql.br`);
   return fs.existsSync(file) ? brotliDecompressSync(fs.readFileSync(file)).toString() : null;
@@ -91,18 +91,18 @@ function requireEngineFile(name: string): string {
   return text;
 }
 
-/** The migration that installs the engine at the level of this release. */
+/** Returns the migration that installs the engine at the level of this release. */
 export const engineInstall = () => requireEngineFile('install');
 
-/** The migration that leads from the level before to this one. */
+/** Returns the migration that leads from the level before to this one. */
 export const engineStep = (level: number) => requireEngineFile(`step-${level}`);
 
 export const engineUninstall = () => requireEngineFile('uninstall');
 
-/** The functions that adopt rows, which a project needs once. */
+/** Returns the functions that adopt rows, which a project needs once. */
 export const adoptionFunctions = () => requireEngineFile('adopt');
 
-/** The runtime of this release with its manifest, as files of a project. */
+/** Returns the runtime of this release with its manifest, as files of a project. */
 export function runtimeChanges(manifest: Manifest): Change[] {
   return [
     ...Object.entries(shippedRuntime()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
@@ -110,11 +110,11 @@ export function runtimeChanges(manifest: Manifest): Change[] {
   ];
 }
 
-/** A function's deno.json, which maps what the runtime imports, and for a stage that asks a model what that takes. */
+/** Returns a function's deno.json, which maps what the runtime imports, and for a stage that asks a model what that takes. */
 export const denoJson = ({ imports, modelImports }: Manifest, asksModel = false) =>
   `${JSON.stringify({ imports: { ...imports, ...(asksModel && modelImports) } }, null, 2)}\n`;
 
-/** The function `millrace` as `init` writes it. */
+/** Returns the function `millrace` as `init` writes it. */
 export const millraceFunction = (manifest: Manifest): { file: string; text: string }[] => [
   {
     file: 'supabase/functions/millrace/index.ts',

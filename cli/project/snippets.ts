@@ -21,7 +21,7 @@ export function shippedSnippets(root = packageFolder): Record<string, string> {
   return Object.fromEntries(queries.map(([, query = '', title]) => [`${snippetFolder}/${title}.sql`, query]));
 }
 
-/** The digest of each saved query, for the manifest. */
+/** Returns the digest of each saved query, for the manifest. */
 export const snippetDigests = (root: string) =>
   Object.fromEntries(Object.entries(shippedSnippets(root)).map(([file, text]) => [file, digestOf(text)]));
 
@@ -43,7 +43,7 @@ export function snippetChanges(root: string, before: Written | null): Change[] {
   return [...written, ...gone];
 }
 
-/** The saved queries of a project that are as `manifest`'s release wrote them. */
+/** Returns the saved queries of a project that are as `manifest`'s release wrote them. */
 export const uneditedSnippets = (root: string, manifest: Written) =>
   Object.entries(manifest.snippets)
     .filter(([file, digest]) => isUnedited(root, file, digest))

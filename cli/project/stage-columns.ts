@@ -30,7 +30,7 @@ export function tableLacking(migrations: string[], table: string): string | unde
   );
 }
 
-/** Whether a migration gives `table` another name or schema. */
+/** Returns whether a migration gives `table` another name or schema. */
 export const renamesTable = (migration: string, table: string) =>
   new RegExp(`\\balter\\s+table\\s+${named(table)}\\s+(?:rename\\s+to|set\\s+schema)\\b`, 'i').test(
     ownStatements([migration]),
@@ -44,5 +44,5 @@ const ownStatements = (migrations: string[]) =>
 
 const bareName = (table: string) => table.replaceAll('"', '').split('.').at(-1) ?? '';
 
-/** A table where a statement names it, with its schema or without. */
+/** Matches a table where a statement names it, with its schema or without. */
 const named = (table: string) => `(?:if\\s+(?:not\\s+)?exists\\s+|only\\s+)*(?:\\w+\\.)?${bareName(table)}\\b`;

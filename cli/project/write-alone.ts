@@ -22,7 +22,7 @@ export function writeAlone(root: string, write: () => void): void {
   }
 }
 
-/** The lock file, in the temporary folder: a command that is killed leaves nothing in the project. */
+/** Returns the lock file, in the temporary folder: a command that is killed leaves nothing in the project. */
 function lockOf(root: string): string {
   const name = createHash('sha256').update(fs.realpathSync(root)).digest('hex').slice(0, 16);
   return path.join(os.tmpdir(), `millrace-${os.userInfo().uid}-${name}.lock`);

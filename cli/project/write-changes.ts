@@ -35,7 +35,7 @@ const ownFolders = [runtimeFolder, snippetFolder];
 const isIn = (folder: string) => (change: Change) => change.file.startsWith(`${folder}/`);
 const isElsewhere = (change: Change) => !ownFolders.some((folder) => isIn(folder)(change));
 
-/** The changes as a patch. A folder of Millrace's own that comes or goes whole is one line. */
+/** Returns the changes as a patch. A folder of Millrace's own that comes or goes whole is one line. */
 function shown(root: string, changes: Change[]): string {
   return (
     ownFolders.map((folder) => shownOf(root, folder, changes.filter(isIn(folder)))).join('') +
@@ -57,7 +57,7 @@ export function warnDirty({ root }: Project): void {
   console.error(pc.yellow('Your git tree has changes that are not committed: `git diff` will show them with these.'));
 }
 
-/** The files that were written and deleted. The many files of a folder of Millrace's own are one line. */
+/** Returns the files that were written and deleted. The many files of a folder of Millrace's own are one line. */
 function summary(changes: Change[]): string[] {
   const verb = (isGone: boolean) => (isGone ? pc.red('gone') : pc.green('wrote'));
   const folders = ownFolders.map((folder) => [folder, changes.filter(isIn(folder))] as const);

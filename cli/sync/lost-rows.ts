@@ -17,7 +17,7 @@ export interface LostRows {
   sql: string;
 }
 
-/** The pipelines that doctor() finds at their tables alone. */
+/** Returns the pipelines that doctor() finds at their tables alone. */
 export function lostPipelines({ findings }: Pick<Health, 'findings'>): string[] {
   const { detail = '' } = findings.find(({ what }) => what === ownRows) ?? {};
   return [...detail.matchAll(/\bpipeline (\w+)/g)].flatMap(([, name]) => name ?? []);
@@ -33,7 +33,7 @@ export function lostRows(project: Project, health: Pick<Health, 'findings'>): Lo
   return { pipelines: pipelines.map(({ pipeline }) => pipeline), sql: writing(pipelines, defined, limitsIn(texts)) };
 }
 
-/** The statement that writes the rows, all of them or none. */
+/** Returns the statement that writes the rows, all of them or none. */
 function writing(
   pipelines: CompiledPipeline[],
   defined: Map<string, CompiledPipeline>,

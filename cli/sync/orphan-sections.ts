@@ -10,7 +10,7 @@ import { type Project, readConfigText } from '../project/find-project.ts';
 import { functionOf } from './pipeline-functions.ts';
 import { definitionsIn, functionsIn } from './pipeline-migration.ts';
 
-/** A sentence, with the remedy, for each section of a function that is deployed and has no code. */
+/** Returns a sentence, with the remedy, for each section of a function that is deployed and has no code. */
 export function sectionFaults(project: Project): string[] {
   return orphans(project).map(
     ({ name, entry }) =>

@@ -5,7 +5,7 @@ import { readFunctionConfigs } from '../../local/platform/functions/function-con
 import { configFile } from '../../local/platform/functions/project-config.ts';
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
-/** The function of a stage. */
+/** Returns the function of a stage. */
 export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
 
 /**
@@ -45,7 +45,7 @@ export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: st
   );
 }
 
-/** The section that the configuration lacks for a function, in the language of the configuration. */
+/** Returns the section that the configuration lacks for a function, in the language of the configuration. */
 function sectionLacking(config: string, name: string): string {
   return config.endsWith('.toml')
     ? `supabase/${config} must say: [functions.${name}] with the lines verify_jwt = false and import_map = "./functions/deno.json"`

@@ -4,7 +4,7 @@ import { columnsOf } from '../project/stage-columns.ts';
 
 const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;
 
-/** The latest definition of each pipeline in the migrations' texts, given in order. */
+/** Returns the latest definition of each pipeline in the migrations' texts, given in order. */
 export function definitionsIn(migrations: string[]): Map<string, CompiledPipeline> {
   const found = migrations
     .flatMap((text) => [...text.matchAll(definition)])
@@ -12,7 +12,7 @@ export function definitionsIn(migrations: string[]): Map<string, CompiledPipelin
   return new Map(found.map((pipeline) => [pipeline.pipeline, pipeline]));
 }
 
-/** The functions of all stages that the migrations' texts have ever defined. */
+/** Returns the functions of all stages that the migrations' texts have ever defined. */
 export function functionsIn(migrations: string[]): string[] {
   const all = migrations.flatMap((text) => [...text.matchAll(definition)]);
   const stages = all.flatMap((match) => (JSON.parse(match[1] ?? '') as CompiledPipeline).stages);
@@ -55,7 +55,7 @@ export function pipelineMigration(
   ].join('\n');
 }
 
-/** A compiled definition with a line for each field, and a line for each item of a list of rows. */
+/** Returns a compiled definition with a line for each field, and a line for each item of a list of rows. */
 export function compiledText(pipeline: CompiledPipeline): string {
   const fields = Object.entries(pipeline).map(([field, value]) => `  ${JSON.stringify(field)}: ${rowsText(value)}`);
   return `{\n${fields.join(',\n')}\n}`;
@@ -87,16 +87,16 @@ function startingRights(now: CompiledPipeline, before: CompiledPipeline | undefi
   return lines.length > 0 ? [...lines, ''] : [];
 }
 
-/** A column as SQL names it, whatever its name is; those of stages are plain. */
+/** Returns a column as SQL names it, whatever its name is; those of stages are plain. */
 const quoted = (column: string) =>
   /^[a-z][a-z0-9_]*_status$/.test(column) ? column : `"${column.replaceAll('"', '""')}"`;
 
-/** The statuses of a pipeline by the roles that may write them. */
+/** Returns the statuses of a pipeline by the roles that may write them. */
 function statusesByRole(pipeline: CompiledPipeline | undefined): Map<string, string[]> {
   return new Map(pipeline?.entity.startable_by?.map((role) => [role, statusColumns(pipeline)]));
 }
 
-/** The columns by which people start stages: one a stage, or the one that shows them all. */
+/** Returns the columns by which people start stages: one a stage, or the one that shows them all. */
 export function statusColumns({ entity, stages }: CompiledPipeline): string[] {
   return entity.status ? [entity.status.column] : stages.map(({ name }) => `${name}_status`);
 }

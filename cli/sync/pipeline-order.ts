@@ -81,7 +81,7 @@ export function droppedStages(
   });
 }
 
-/** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
+/** Returns the pipelines, each after those it starts runs of and those whose backlog holds it back. */
 export function childrenFirst(pipelines: CompiledPipeline[]): CompiledPipeline[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));
   const seen = new Set<string>();
@@ -154,7 +154,7 @@ function namesUsed(pipeline: CompiledPipeline): string[] {
   return others.filter((name) => name !== undefined);
 }
 
-/** The stages of other pipelines that hold a stage back; those of its own are checked with its graph. */
+/** Returns the stages of other pipelines that hold a stage back; those of its own are checked with its graph. */
 function backPressureOf({ pipeline }: CompiledPipeline, { limits }: StageRow): { pipeline: string; stage: string }[] {
   const named = [limits?.back_pressure ?? []].flat().map((given) => given.stage.split('.'));
   return named.flatMap(([other, stage]) => (other && stage && other !== pipeline ? [{ pipeline: other, stage }] : []));

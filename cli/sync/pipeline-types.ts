@@ -27,7 +27,7 @@ export function pipelineTypes(
 const interfaceName = (pipeline: string) =>
   pipeline.replaceAll(/(?:^|_)([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** The codes that a stage's retry policy names, or any; the engine and handlers have others. */
+/** Returns the codes that a stage's retry policy names, or any; the engine and handlers have others. */
 function codesOf(definition: object): string {
   const { retry } = definition as { retry?: { byCode?: object } };
   return (

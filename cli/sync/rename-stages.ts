@@ -9,7 +9,7 @@ export interface Renamed {
   name: string;
 }
 
-/** A sentence for each renaming that the definitions and the migrations do not bear out. */
+/** Returns a sentence for each renaming that the definitions and the migrations do not bear out. */
 export function renameFaults(
   renamed: Renamed[],
   pipelines: CompiledPipeline[],
@@ -28,7 +28,7 @@ export function renameFaults(
   });
 }
 
-/** A definition in which stages have their new names. */
+/** Returns a definition in which stages have their new names. */
 export function withRenamed(before: CompiledPipeline, renamed: Renamed[]): CompiledPipeline {
   const names = new Map(
     renamed.filter(({ pipeline }) => pipeline === before.pipeline).map(({ stage, name }) => [stage, name]),

@@ -66,7 +66,7 @@ async function readProject(functionsFolder: string): Promise<Project> {
   return { pipelines, limits, faults: [...handlers.faults.values()] };
 }
 
-/** The types of the pipelines for a page's code. */
+/** Resolves to the types of the pipelines for a page's code. */
 export async function readTypes(functionsFolder: string): Promise<string> {
   const defined = await readDefinitions(path.join(functionsFolder, '_pipelines'));
   const { outputs } = await readHandlers(functionsFolder, functionsOf(defined));
@@ -85,7 +85,7 @@ function withSoundPaths(compiled: CompiledPipeline): CompiledPipeline {
   return compiled;
 }
 
-/** The functions that stages run in. */
+/** Returns the functions that stages run in. */
 function functionsOf(defined: Definitions[]): string[] {
   const pipelines = defined.flatMap(({ exported }) => [...exported.values()]);
   const stages = pipelines.flatMap(({ stages }) => Object.values(stages));
@@ -107,7 +107,7 @@ interface Missing {
   text: string;
 }
 
-/** The migrations that are missing, in their order: limits before the stages that name them, and dropped after those. */
+/** Returns the migrations that are missing, in their order: limits before the stages that name them, and dropped after those. */
 function missingMigrations(
   { pipelines, limits }: Project,
   texts: string[],
@@ -136,7 +136,7 @@ function missingMigrations(
   ];
 }
 
-/** The stages that a definition has dropped and whose columns no pipeline over the table has any more. */
+/** Returns the stages that a definition has dropped and whose columns no pipeline over the table has any more. */
 function columnsGone(
   { pipeline, entity }: CompiledPipeline,
   pipelines: CompiledPipeline[],

@@ -49,7 +49,7 @@ function wholeTableGrants(table: string, statements: string[]): Map<string, Set<
   return new Map([...granted].filter(([role, rights]) => rights.size > 0 && !trusted.includes(role)));
 }
 
-/** Which of insert and update a list of privileges grants without columns. */
+/** Returns which of insert and update a list of privileges grants without columns. */
 function wholeRights(list: string): string[] {
   const whole = names(list.replaceAll(/\w+\s*\([^)]*\)/g, ''));
   if (whole.some((right) => /^all\b/.test(right))) return ['insert', 'update'];
@@ -65,7 +65,7 @@ function names(list: string): string[] {
   return list.split(',').map((name) => name.replaceAll('"', '').replaceAll(/\s+/g, ' ').trim().toLowerCase());
 }
 
-/** The statements of a migration, without comments and what stands in quotes. */
+/** Returns the statements of a migration, without comments and what stands in quotes. */
 function statementsOf(text: string): string[] {
   const bare = text.replaceAll(/--.*|\/\*[\s\S]*?\*\/|\$(\w*)\$[\s\S]*?\$\1\$|'[^']*'/g, ' ');
   return bare.split(';').map((statement) => statement.trim());

@@ -82,6 +82,6 @@ export interface Findings {
   untried: { what: string; why: string }[];
 }
 
-/** Whether what was measured lies outside of what the page says. */
+/** Returns whether what was measured lies outside of what the page says. */
 export const differs = (measure: Measure, found: number) =>
   found < expectations[measure].least || found > expectations[measure].most;

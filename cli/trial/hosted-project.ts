@@ -30,7 +30,7 @@ export interface Running {
   signal?: AbortSignal;
 }
 
-/** The project of this reference. Each call throws a CommandError with what the CLI said where it fails. */
+/** Returns the project of this reference. Each call throws a CommandError with what the CLI said where it fails. */
 export function hostedProject(reference: string, running: Running): HostedProject {
   const run = (...args: string[]) => runSupabase([...args, `--remote=${reference}`, '--yes'], running);
   const list = async <Row extends { name: string }>(what: string) =>
@@ -63,7 +63,7 @@ export function hostedProject(reference: string, running: Running): HostedProjec
   };
 }
 
-/** The rows in what `db query` prints: a list, or an object that has it. */
+/** Returns the rows in what `db query` prints: a list, or an object that has it. */
 function rowsIn<Row>(told: string): Row[] {
   const said = JSON.parse(told || '[]') as Row[] | { rows?: Row[] };
   return Array.isArray(said) ? said : (said.rows ?? []);

@@ -124,11 +124,11 @@ export async function measureBurst(measuring: Measuring): Promise<Found> {
   };
 }
 
-/** The milliseconds that platform and engine add to those of service and model. */
+/** Returns the milliseconds that platform and engine add to those of service and model. */
 const added = (ms: number | undefined, { size }: Measuring) =>
   ms === undefined ? undefined : ms - 1.5 * size.serviceMs;
 
-/** The calls between two readings, by kind of stage. Calls of the function millrace count for the waiting stage. */
+/** Returns the calls between two readings, by kind of stage. Calls of the function millrace count for the waiting stage. */
 function callsSince(before: Counters, now: Counters) {
   const of = (name: string) => (now.calls[name] ?? 0) - (before.calls[name] ?? 0);
   return { plain: of('trial-read'), waiting: of('trial-render') + of('millrace'), model: of('trial-judge') };

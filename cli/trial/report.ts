@@ -13,7 +13,7 @@ export interface About {
   left: string[];
 }
 
-/** The report as Markdown. */
+/** Returns the report as Markdown. */
 export function reportText({ measured, untried }: Findings, about: About): string {
   const measures = Object.keys(expectations) as Measure[];
   const taken = measures.filter((measure) => measured[measure] !== undefined);

@@ -150,7 +150,7 @@ async function deployed(project: HostedProject, { trial, root }: Pick<TrialRun, 
   return { url, headers, operator: nameOfUser() };
 }
 
-/** The settings by which the stages call the trial's own service and model. */
+/** Returns the settings by which the stages call the trial's own service and model. */
 function settings(url: string, { serviceMs }: Size): Record<string, string> {
   const token = randomBytes(24).toString('hex');
   return {

@@ -20,7 +20,7 @@ export const trialSecrets = [
 /** The name of a trial's preview branch. */
 export const trialBranch = 'millrace-trial';
 
-/** Whether a trial has left its table, by which one that was killed is known. */
+/** Resolves to whether a trial has left its table, by which a killed trial is known. */
 export async function hasTrial(project: HostedProject): Promise<boolean> {
   const [row] = await project.query<{ is_there: boolean }>(
     `select to_regclass('public.trial_rows') is not null as is_there`,
@@ -92,7 +92,7 @@ async function takeFunctions(project: HostedProject): Promise<void> {
   await Promise.all(ours.map((name) => project.deleteFunction(name)));
 }
 
-/** The extensions that the project had before the trial, as its table notes them; null where the table is gone. */
+/** Resolves to the extensions that the project had before the trial, as its table notes them; null where the table is gone. */
 async function extensionsBefore(project: HostedProject): Promise<string[] | null> {
   const [row] = await project.query<{ names: string | null }>(
     `select obj_description(to_regclass('public.trial_rows'), 'pg_class') as names`,

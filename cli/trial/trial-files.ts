@@ -3,14 +3,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 
-/** The trial's files by their path: `functions/…` as in a project's `supabase/functions`, and the SQL beside them. */
+/** Returns the trial's files by their path: `functions/…` as in a project's `supabase/functions`, and the SQL beside them. */
 export function trialFiles(): Record<string, string> {
   const packed = path.join(import.meta.dirname, 'trial.json.br');
   if (fs.existsSync(packed)) return JSON.parse(brotliDecompressSync(fs.readFileSync(packed)).toString());
   return readTrialFiles(import.meta.dirname);
 }
 
-/** The same from the sources in `folder`: their imports of the runtime lead to where a project has it. */
+/** Reads the trial's files from the sources in `folder`. Imports of the runtime lead to where a project has it. */
 export function readTrialFiles(folder: string): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   const files = names

@@ -63,7 +63,7 @@ export async function changeTrial(root: string): Promise<void> {
   fs.writeFileSync(handler, upgraded(fs.readFileSync(handler, 'utf8')));
 }
 
-/** The handler's next version, which says so in its result. */
+/** Returns the handler's next version, which says so in its result. */
 function upgraded(handler: string): string {
   const changed = handler.replace('text: await answer.text()', "text: (await answer.text()).concat(' Upgraded.')");
   if (changed === handler)

@@ -62,7 +62,7 @@ async function versionOf(project: HostedProject): Promise<{ major: number; versi
   );
 }
 
-/** The lines that tell the cost of a trial, by the prices that docs/costs.md names with their date. */
+/** Returns the lines that tell the cost of a trial, by the prices that docs/costs.md names with their date. */
 function costLines({ burst }: Size, withBranch: boolean): string[] {
   // Two bursts, each with its page, job, callback, model and what the stages take; the rest is little.
   const calls = 2 * burst * 6 + 1000;

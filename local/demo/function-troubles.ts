@@ -29,7 +29,7 @@ export function functionTroubles(): FunctionTroubles {
   };
 }
 
-/** The text of a warning or an error; empty for other reports. A line that is no report, as of a stack trace, stays. */
+/** Returns the text of a warning or an error; empty for other reports. A line that is no report, as of a stack trace, stays. */
 function troubleIn(line: string): string {
   const report = parseReport(line);
   if (!report) return line.trim();

@@ -37,7 +37,7 @@ export async function printCosts(
   }
 }
 
-/** An amount as it stands in tables; a dash where no price is set. */
+/** Returns an amount as it stands in tables; a dash where no price is set. */
 export function dollars(cost: number | null): string {
   if (cost === null) return '–';
   return cost === 0 ? '$0' : `$${cost.toFixed(4)}`;

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 
-/** The bytes of a file that the user named. Throws an error that says why it cannot be had, followed by `remedy`. */
+/** Returns the bytes of a file that the user named. Throws an error that says why it cannot be had, followed by `remedy`. */
 export function readFileNamed(file: string, remedy: string): Uint8Array {
   try {
     // npm runs commands in the project's folder, and says here where the user stood.

@@ -45,7 +45,7 @@ export interface Failure {
   error: string | null;
 }
 
-/** The leads that have no message, with the stage where each stands and why. */
+/** Resolves to the leads that have no message, with the stage where each stands and why. */
 export async function readFailures(client: pg.Client): Promise<Failure[]> {
   const { rows } = await client.query<Failure>(
     `select company_url, current_stage as stage, current_status as status, current_error as error

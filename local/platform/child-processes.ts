@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 
-/** The direct children of a process, as process ids. */
+/** Returns the direct children of a process, as process ids. */
 export function childProcesses(pid: number): number[] {
   if (process.platform !== 'linux') {
     const table = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
@@ -26,7 +26,7 @@ export function childProcesses(pid: number): number[] {
   return children;
 }
 
-/** Whether a process runs. On Linux, a dead process whose parent has not yet waited for it does not. */
+/** Returns whether a process runs. On Linux, a dead process whose parent has not yet waited for it does not. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

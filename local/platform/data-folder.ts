@@ -49,7 +49,7 @@ export function takeDataFolder(given: string): DataFolder {
   };
 }
 
-/** Where a stack's data lies for as long as it runs. Without fsync nobody minds where the files are. */
+/** Returns where a stack's data lies for as long as it runs. Without fsync nobody minds where the files are. */
 export const temporaryPlace = (fsync: boolean) => (fsync ? os.tmpdir() : scratchFolder());
 
 /** Makes a folder that the stack removes when it ends. */

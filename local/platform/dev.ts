@@ -46,14 +46,14 @@ export async function runDev({ root, dataDir, port, dbPort, postgres, json }: De
 
 const settingsFile = (root: string) => path.join(root, 'supabase', 'functions', '.env');
 
-/** Whether a definition has a stage run on a worker, which the stack does not start. */
+/** Returns whether a definition has a stage run on a worker, which the stack does not start. */
 function hasWorkerStages(root: string): boolean {
   const folder = path.join(root, 'supabase', 'functions', '_pipelines');
   const files = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.ts')) : [];
   return files.some((name) => /\bhost: ['"]worker['"]/.test(fs.readFileSync(path.join(folder, name), 'utf8')));
 }
 
-/** The options of a stack for the project in `root`: no further services, and the local settings of its functions. */
+/** Returns the options of a stack for the project in `root`: no further services, and the local settings of its functions. */
 export function projectOptions(root: string): StackOptions {
   const supabase = path.join(root, 'supabase');
   return {
@@ -66,13 +66,13 @@ export function projectOptions(root: string): StackOptions {
   };
 }
 
-/** How the configuration has the Data API. */
+/** Returns the settings of the Data API in the configuration. */
 function dataApiOf(supabase: string): StackOptions['dataApi'] {
   const { schemas = [], extra_search_path: extraSearchPath, max_rows: maxRows } = readConfig(supabase).api ?? {};
   return { schemas: schemas.length > 0 ? schemas : undefined, extraSearchPath, maxRows };
 }
 
-/** The project's SQL files that come after its migrations, with wildcards. */
+/** Returns the project's SQL files that come after its migrations, with wildcards. */
 function seedsOf(supabase: string): string[] {
   const { enabled = true, sql_paths: given = ['./seed.sql'] } = readConfig(supabase).db?.seed ?? {};
   if (!enabled) return [];

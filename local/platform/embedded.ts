@@ -7,7 +7,7 @@ export { pg };
 /** The database that has the migrations. */
 export const templateDatabase = 'postgres';
 
-/** The address of a database for a role that may log in: postgres, supabase_admin or authenticator. */
+/** Returns the address of a database for a role that may log in: postgres, supabase_admin or authenticator. */
 export const databaseUrl = (port: number, role: string, database: string) =>
   `postgresql://${role}:postgres@127.0.0.1:${port}/${database}`;
 

@@ -48,17 +48,17 @@ export function installExtensions({ extensions: controls }: Places): void {
   }
 }
 
-/** The real extensions of a Postgres that have processes of their own. Postgres loads these at its start. */
+/** Returns the real extensions of a Postgres that have processes of their own. Postgres loads these at its start. */
 export function realWorkers({ extensions }: Places): string[] {
   return withWorkers.filter((name) => isReal(path.join(extensions, `${name}.control`)));
 }
 
-/** Whether a Postgres has safeupdate, which is a library alone. */
+/** Returns whether a Postgres has safeupdate, which is a library alone. */
 export function hasSafeUpdate({ libraries }: Places): boolean {
   return ['so', 'dylib'].some((ending) => fs.existsSync(path.join(libraries, `safeupdate.${ending}`)));
 }
 
-/** Whether an extension of this name is a stand-in where this Postgres runs. */
+/** Returns whether an extension of this name is a stand-in where this Postgres runs. */
 export function standsIn({ extensions }: Places, name: string): boolean {
   return name in standIns && !isReal(path.join(extensions, `${name}.control`));
 }
@@ -88,7 +88,7 @@ export function oldCronNotice({ installedExtensions }: Pick<PostgresFiles, 'inst
   );
 }
 
-/** The names of all extensions that a Postgres can create, once these are installed. */
+/** Returns the names of all extensions that a Postgres can create, once these are installed. */
 export function knownExtensions({ extensions }: Places): string[] {
   const there = fs.readdirSync(extensions).flatMap((file) => (/^(.+)\.control$/.exec(file) ?? []).slice(1));
   return [...Object.keys(standIns), ...there];

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { isDeepStrictEqual, parseEnv } from 'node:util';
 import type { Stack } from './stack.ts';
 
-/** The settings in `file`; none where it is not there. */
+/** Returns the settings in `file`; none where it is not there. */
 export function readEnvFile(file: string): Record<string, string> {
   return fs.existsSync(file) ? (parseEnv(fs.readFileSync(file, 'utf8')) as Record<string, string>) : {};
 }

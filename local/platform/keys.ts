@@ -62,7 +62,7 @@ function legacyKey(role: string, jwtSecret: string): Promise<string> {
     .sign(new TextEncoder().encode(jwtSecret));
 }
 
-/** The public key set that checks users' tokens, as in SUPABASE_JWKS. */
+/** Returns the public key set that checks users' tokens, as in SUPABASE_JWKS. */
 export function userTokenKeySet({ userTokenKey }: Keys): { keys: JWK[] } {
   const { d: _private, ...publicKey } = userTokenKey;
   return { keys: [publicKey] };

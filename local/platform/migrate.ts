@@ -15,7 +15,7 @@ export interface Migrations {
   folder: string;
 }
 
-/** The files that decide what a migrated database looks like, in order. */
+/** Returns the files that decide what a migrated database looks like, in order. */
 export function migrationFiles({ folder }: Migrations): string[] {
   if (!fs.existsSync(folder)) return [];
   const names = fs
@@ -102,7 +102,7 @@ export async function applyMigrations(
   }
 }
 
-/** Whether a database has had all of these migrations and no other, which the CLI takes a second to find. */
+/** Resolves to whether a database has had all of these migrations and no other, which the CLI takes a second to find. */
 async function hasJust(url: string, files: string[]): Promise<boolean> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

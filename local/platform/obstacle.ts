@@ -27,7 +27,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Why the stack cannot run on a machine, and what to do; undefined where it can. */
+/** Returns why the stack cannot run on a machine, and what to do; undefined where it can. */
 export function obstacle({ platform, hasGlibc, hasPostgrest }: Machine): string | undefined {
   if (platform.startsWith('linux-') && !hasGlibc) {
     return `Deno and Postgres need glibc, and this Linux has another C library (musl, as Alpine): ${wayOut}.`;

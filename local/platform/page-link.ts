@@ -7,7 +7,7 @@ const lifetimeSeconds = 12 * 3600;
 /** The part of a stack that links to its pages need. */
 export type Linking = Pick<Stack, 'apiUrl' | 'publishableKey' | 'signUserToken'>;
 
-/** The address of a page that brings along the publishable key and a token of a new user, good for twelve hours. */
+/** Resolves to the address of a page that brings along the publishable key and a token of a new user, good for twelve hours. */
 export async function pageLink(
   { apiUrl, publishableKey, signUserToken }: Linking,
   page: string,

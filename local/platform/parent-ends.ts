@@ -16,13 +16,13 @@ export function whenNpmEnds(end: () => void): void {
   setInterval(() => hasEnded() && end(), lookEveryMs).unref();
 }
 
-/** The parent of the shell by which npm started this; undefined where the parent is no shell, and so npm itself. */
+/** Returns the parent of the shell by which npm started this; undefined where the parent is no shell, and so npm itself. */
 function npmAbove(parent: number): number | undefined {
   const [name = '', above] = nameAndParent(parent) ?? [];
   return /^-?(ba|da|z|k|fi|a)?sh$/.test(name) ? above : undefined;
 }
 
-/** A process's program and parent; undefined where the system does not tell. */
+/** Returns a process's program and parent; undefined where the system does not tell. */
 function nameAndParent(pid: number): [name: string, parent: number] | undefined {
   try {
     if (process.platform !== 'linux') {

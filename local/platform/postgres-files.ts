@@ -99,7 +99,7 @@ function ask(folder: string): { bin: string; share: string; libraries: string; v
   return { bin, share, libraries, version: /\d+(\.\d+)?/.exec(version)?.[0] ?? version };
 }
 
-/** The folder nearest to both that holds them. */
+/** Returns the folder nearest to both that holds them. */
 function commonFolder(one: string, other: string): string {
   const [parts, others] = [one.split(path.sep), other.split(path.sep)];
   const differs = parts.findIndex((part, at) => part !== others[at]);

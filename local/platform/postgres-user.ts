@@ -7,7 +7,7 @@ export interface UnixUser {
   gid: number;
 }
 
-/** The user to run Postgres as: undefined for an ordinary user, `nobody` for root. Throws where root has no `nobody`. */
+/** Returns the user to run Postgres as: undefined for an ordinary user, `nobody` for root. Throws where root has no `nobody`. */
 export function postgresUser(): UnixUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const entry = fs.existsSync('/etc/passwd') ? fs.readFileSync('/etc/passwd', 'utf8').match(/^nobody:.*$/m)?.[0] : '';
@@ -18,7 +18,7 @@ export function postgresUser(): UnixUser | undefined {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** The folder on the way to `target`, or `target` itself, that others may not enter. `target` need not be there yet. */
+/** Returns the folder on the way to `target`, or `target` itself, that others may not enter. `target` need not be there yet. */
 export function closedToOthers(target: string): string | undefined {
   for (let folder = path.resolve(target); ; folder = path.dirname(folder)) {
     const stat = fs.existsSync(folder) ? fs.statSync(folder) : undefined;

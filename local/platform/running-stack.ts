@@ -29,10 +29,10 @@ export function noteRunningStack(project: string, { apiUrl, secretKey, dbUrl }: 
   };
 }
 
-/** The options by which a command of the supabase CLI reaches the database of a running stack. */
+/** Returns the options by which a command of the supabase CLI reaches the database of a running stack. */
 export const targetOf = ({ dbUrl }: Pick<RunningStack, 'dbUrl'>) => `--yes --remote='${dbUrl}?sslmode=disable'`;
 
-/** The command that brings a project's further migrations there. */
+/** Returns the command that brings a project's further migrations there. */
 export const pushCommand = (stack: Pick<RunningStack, 'dbUrl'>) => `npx supabase db push ${targetOf(stack)}`;
 
 function writeNote(file: string, note: RunningStack): void {
@@ -41,7 +41,7 @@ function writeNote(file: string, note: RunningStack): void {
   fs.writeFileSync(file, JSON.stringify(note), { mode: 0o600 });
 }
 
-/** The stack that runs over a project, where there is one. */
+/** Returns the stack that runs over a project, where there is one. */
 export function findRunningStack(project: string): RunningStack | undefined {
   const found = readNote(noteIn(project));
   return found && isAlive(found.pid) ? found : undefined;

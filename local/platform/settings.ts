@@ -48,12 +48,12 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Reco
   return given;
 }
 
-/** The schema of those settings of the model that are given: the stack supplies the others. */
+/** Returns the schema of those settings of the model that are given: the stack supplies the others. */
 function modelGiven(given: Record<string, string>): SettingsGroup {
   return z.object(Object.fromEntries(Object.entries(modelSettings.shape).filter(([name]) => name in given)));
 }
 
-/** The settings of services that say where they are, whichever services those are. */
+/** Returns the settings of services that say where they are, whichever services those are. */
 function addresses(given: Record<string, string>): SettingsGroup {
   const others = { ...workerSettings.shape, ...modelSettings.shape };
   const names = Object.keys(given).filter((name) => name.endsWith('_URL') && !(name in others));

@@ -94,7 +94,7 @@ export class Watcher {
     else if (this.#isIdle()) this.#leave();
   }
 
-  /** Whether all rows are refused. */
+  /** Returns whether all rows are refused. */
   #isIdle(): boolean {
     return [...this.#rows.values()].every(({ at }) => at === never);
   }

@@ -10,7 +10,7 @@ import type * as Declared from './test.d.ts';
 /** The place to which a service would report; nothing listens there. */
 export const callbackUrl = 'http://api.test/functions/v1/millrace/callback';
 
-/** The attempt that a call works on, as a claim hands it out. */
+/** Returns the attempt that a call works on, as a claim hands it out. */
 function itemOf({ row = {}, needs = {}, attempt = 1, ...given }: Declared.CallOptions): Item {
   return {
     attempt,
@@ -80,7 +80,7 @@ export const callFinish: typeof Declared.callFinish = async (declared, job, opti
   return { ...calledOf(await finishJob(stage, job, context)), thrown: undefined, lines: [], children: [], steps: [] };
 };
 
-/** An outcome as a test reads it. */
+/** Returns an outcome as a test reads it. */
 function calledOf(
   outcome: Outcome | JobOutcome | null,
 ): Omit<Declared.Called, 'thrown' | 'lines' | 'children' | 'steps'> {

@@ -1,7 +1,7 @@
 import type { Log } from '../../supabase/functions/_millrace/log.ts';
 import type { LogLine } from './test.d.ts';
 
-/** A log that keeps its lines, each with these fields. */
+/** Returns a log that keeps its lines, each with these fields. */
 export function keepLines(base: object = {}, lines: LogLine[] = []): { log: Log; lines: LogLine[] } {
   const keep =
     (level: LogLine['level']) =>

@@ -1,7 +1,7 @@
 import type { AgentLimits, NewTurn, Turn } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import type { Checkpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
 
-/** A conversation kept in memory. `turns` may be read, and shared with the checkpoints of a later attempt. */
+/** Returns a conversation kept in memory. `turns` may be read, and shared with the checkpoints of a later attempt. */
 export function keepCheckpoints(
   options: {
     turns?: Turn[];

@@ -8,7 +8,7 @@ import { importFile, importRuntime } from './project-runtime.ts';
 
 const functionsOf = (root: string) => path.join(root, 'supabase', 'functions');
 
-/** The definitions of a project, by the names of the pipelines. */
+/** Resolves to the definitions of a project, by the names of the pipelines. */
 export async function loadPipelines(root: string): Promise<Map<string, PipelineDefinition>> {
   const folder = path.join(functionsOf(root), '_pipelines');
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.ts'));
@@ -24,7 +24,7 @@ const isPipeline = (value: unknown): value is PipelineDefinition => has(value, '
 
 export const isStage = (value: unknown): value is Stage => has(value, 'pipeline', 'definition', 'handler', 'output');
 
-/** The stage of a pipeline as its function exports it. Throws where the function has no handler of that stage. */
+/** Resolves to the stage of a pipeline as its function exports it. Throws where the function has no handler of that stage. */
 export async function loadStage(root: string, pipeline: PipelineDefinition, name: string): Promise<Stage> {
   const definition = pipeline.stage(name);
   if (!('function' in definition)) throw new Error(`Stage ${name} of ${pipeline.name} is of kind ${definition.kind}.`);
@@ -73,7 +73,7 @@ export async function fakeStage(
   return definition.kind === 'map' ? fakeMap(fake, answer) : fake;
 }
 
-/** A map stage whose items are the answer. */
+/** Resolves to a map stage whose items are the answer. */
 async function fakeMap(stage: Stage, answer: Stage['handler']): Promise<Stage> {
   const { mapResult, defineMap } = await importRuntime('stage/map-stage.ts');
   return {

@@ -90,7 +90,7 @@ export class OpenPipeline implements Declared.TestPipeline {
     this.#jobs = new JobEnds({ root, rpc, env, stageOf: (of, stage) => this.#stage(of, stage) });
   }
 
-  /** The stage as the test has it: its own code, or the work that was given for it. */
+  /** Resolves to the stage as the test has it: its own code, or the work that was given for it. */
   #stage(of: string, name: string): Promise<Stage> {
     const key = `${of}.${name}`;
     const found = this.#stages.get(key) ?? this.#findStage(of, name, key);

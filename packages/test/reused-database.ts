@@ -253,7 +253,7 @@ class ReusedDatabase {
     this.#since = rows[0].since;
   }
 
-  /** Why it cannot serve another test, or null when it is as it was at first. */
+  /** Resolves to the reason why the database cannot serve another test; null when it is as it was at first. */
   async restore(): Promise<string | null> {
     try {
       await this.database.recall(this.#keeper);

@@ -32,7 +32,7 @@ export async function readRow(sql: Client, pipeline: string, key: string): Promi
   return { run: run.id, status: run.status, stages: Object.fromEntries(stages) };
 }
 
-/** An error that says what was expected of a row, and where each of its stages stands. */
+/** Returns an error that says what was expected of a row, and where each of its stages stands. */
 export function rowError(what: string, row: RowState | undefined, expected: unknown, caller: object): Error {
   const lines = Object.entries(row?.stages ?? {}).map(([name, state]) => `  ${name}: ${describe(state)}`);
   return new AssertionError({
@@ -50,7 +50,7 @@ function describe({ state, tries, error }: StageState): string {
   return `${state}${count}, ${error.code}${error.permanent ? ' (permanent)' : ''}: ${error.detail ?? error.message}`;
 }
 
-/** The stage that ended a failed run, with its error. */
+/** Returns the stage that ended a failed run, with its error. */
 export function failureOf(row: RowState): { stage: string; error: Failure } | undefined {
   const failed = Object.entries(row.stages).filter(([, { state, error }]) => state === 'failed' && error);
   const [stage, state] = failed.at(-1) ?? [];

@@ -2,7 +2,7 @@
 import { faultReply, listen, type ReceivedRequest, type Reply } from './scripted-server.ts';
 import type { startModel as StartModel } from './test.d.ts';
 
-/** A response of the Responses API with this text, or this object as JSON, as its answer. */
+/** Returns a response of the Responses API with this text, or this object as JSON, as its answer. */
 export function modelResponse(text: unknown, changes: object = {}) {
   return {
     id: 'resp_1',

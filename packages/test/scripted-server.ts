@@ -62,7 +62,7 @@ export const refuses: typeof Refuses = (status, { code, message, retryAfterSecon
     error: { code: code ?? `status_${status}`, message: message ?? `The script answers ${status}.` },
   });
 
-/** The reply to a request whose answer is a fault; undefined for any other answer. */
+/** Returns the reply to a request whose answer is a fault; undefined for any other answer. */
 export function faultReply(answer: unknown): Reply | undefined {
   if (!(answer instanceof HttpFault)) return undefined;
   return { status: answer.status, headers: answer.headers, json: answer.body };

@@ -176,7 +176,7 @@ export interface RowExpectation {
    * `1 day`). The error of a run that has not completed says where each stage stands.
    */
   toComplete(options?: { within?: string }): Promise<RowState>;
-  /** The same for a run that fails, at the stage and with the code that are given. */
+  /** Works until the row's run has failed, at the stage and with the code that are given. */
   toFail(expected?: { stage?: string; code?: string; within?: string }): Promise<RowState>;
 }
 

@@ -7,7 +7,7 @@ import { applyChanges } from '../../cli/project/change-set.ts';
 import type { Project } from '../../cli/project/find-project.ts';
 import { writeChanges } from '../../cli/project/write-changes.ts';
 
-test('what another command has written since a text was made from it stays, and nothing is written', () => {
+test('a file that another command has changed since it was read stays, and nothing is written', () => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'change-set-'));
   onTestFinished(() => fs.rmSync(root, { recursive: true }));
   fs.writeFileSync(path.join(root, 'config.toml'), 'of another');
@@ -21,7 +21,7 @@ test('what another command has written since a text was made from it stays, and 
   expect(fs.readFileSync(path.join(root, 'config.toml'), 'utf8')).toBe('ours');
 });
 
-test('what comes of the runtime is counted: 1 file, 2 files', () => {
+test('the summary counts the runtime’s files: 1 file, 2 files', () => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'change-set-'));
   onTestFinished(() => fs.rmSync(root, { recursive: true }));
   const told = (dryRun: boolean, ...names: string[]) => {

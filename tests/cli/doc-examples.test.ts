@@ -47,6 +47,6 @@ test('an example that does not compile is named, with its place in the docstring
   expect(found).toMatch(/^supabase\/functions\/_millrace\/add\.ts:7: error TS2345/);
 });
 
-test('what is marked as internal needs no example', async () => {
+test('a function that is marked as internal needs no example', async () => {
   expect(await checked(documented('', '@internal'))).toBe('');
 });

@@ -62,7 +62,7 @@ test('a function has the packages that its code imports and those they depend on
   expect(sizes.counting?.bytes).toBeGreaterThan(7e6);
 });
 
-test('what a function may have goes by what it asks for beside the runtime', () => {
+test('the budget of a function follows from what it imports beside the runtime', () => {
   const kinds = Object.fromEntries(Object.values(sizes).map(({ name, kind }) => [name, kind]));
   expect(kinds).toEqual({
     plain: 'plain',

@@ -180,7 +180,7 @@ test('a reference that came with the repository gets no key', async () => {
   });
 });
 
-test('what the CLI refuses is told', async () => {
+test('the error of the CLI is passed on', async () => {
   logIn(token.replace(/.$/, '0'));
   const workdir = folderLinkedTo(project);
   await expect(findTarget({ remote: '', workdir, revealsKey: true })).rejects.toThrow(

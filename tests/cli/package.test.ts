@@ -85,7 +85,7 @@ test('docs prints the pages of the package, finds words in them, and their links
   }
 });
 
-test('what is asked wrongly is answered with the usage or the remedy, and writes nothing', async () => {
+test('a wrong command is answered with the usage or the remedy, and writes nothing', async () => {
   const before = filesOf();
   expect(millrace('install')).toMatchObject({
     status: 2,
@@ -130,7 +130,7 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   expect(filesOf()).toEqual(before);
 });
 
-test('what a command takes and which release this is are told to whoever asks', async () => {
+test('a command prints its options with --help, and the release with --version', async () => {
   expect(millrace('--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
   for (const line of ['-h', '--help', 'help']) {
     expect(await here(line)).toMatchObject({ status: 0, stdout: expect.stringContaining('npx millrace COMMAND\n') });

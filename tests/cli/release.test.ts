@@ -38,7 +38,7 @@ beforeAll(() => {
 
 afterAll(() => fs.rmSync(root, { recursive: true, force: true }));
 
-test('what is built is written where something it is built of or itself has changed, and never committed', async () => {
+test('a built file is written where it or one of its sources has changed, and is never committed', async () => {
   const [migration, uninstall] = [
     file('supabase', 'migrations', '20261101000000_millrace.sql'),
     file('engine', 'uninstall.sql'),

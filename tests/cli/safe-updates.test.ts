@@ -43,7 +43,7 @@ it.each([
   expect(await faults(text)).toEqual([]);
 });
 
-it('what cannot be read is not passed over', async () => {
+it('a text that cannot be parsed is reported', async () => {
   expect(await faults('update a.t set x = where y = 1;')).toEqual([
     '1: Postgres cannot read this: update a.t set x = where y = 1',
   ]);

@@ -30,7 +30,7 @@ function functionOf({
   return `${comment}create function ${name}(${parameters})\n${volatility}${path}\nas $$\n${body}\n$$;\n`;
 }
 
-test('what keeps to the style passes', async () => {
+test('SQL that keeps to the style passes', async () => {
   const allowed = [
     functionOf(),
     functionOf({ comment: '', name: 'public.millrace_wake' }),

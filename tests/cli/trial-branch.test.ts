@@ -52,7 +52,7 @@ test('a branch that never comes up ends the wait after four minutes, with what w
   expect(said).toHaveLength(24);
 });
 
-test('what the CLI itself prints of branches, settings and functions is read', async () => {
+test('a trial reads what the CLI itself prints of branches, settings and functions', async () => {
   const [reference, token] = ['abcdefghijklmnopqrst', `sbp_${'0123456789'.repeat(4)}`];
   const api = await startManagementApi(reference, token);
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'branch-'));

@@ -69,7 +69,7 @@ test('a rule of a definition takes the place of the default, and people silence'
   );
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of alerting has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const claims = definitionOf<{ alerts: Record<string, object> }>(page.exported<PipelineDefinition>('claims'));
   const refused = async (statement: string) => page.expectPromised(await messageOf(() => engine.rows(statement)));

@@ -69,7 +69,7 @@ test('a stage that somebody paused is late, and is seen to be paused', async ({ 
   expect(await page.run(engine, lateRuns)).toEqual([]);
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of the alerts pattern has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const claims = page.exported<PipelineDefinition>('claims');
   const definition = definitionOf(claims) as { stages: object[] };

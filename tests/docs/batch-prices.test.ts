@@ -34,7 +34,7 @@ test('the rows of the page are answered by one batch, and the queries show it', 
   expect(Number((await page.run(engine, 'select batch_id'))[0]?.usd)).toBeCloseTo(0.03, 9);
 });
 
-test('what a batch leaves is asked directly', async ({ engine }) => {
+test('a row that a batch leaves unanswered is asked directly', async ({ engine }) => {
   const page = await open(engine);
   const plan = () => ({ end: 'expired' as const, answered: 15 });
   const site = await new BatchSite(engine).start({ stage: page.exported<Stage>('judge'), answer, plan });

@@ -64,7 +64,7 @@ test('a paper that is due starts once, and again when it is moved on', async ({ 
   expect(await page.run(engine, 'select ok, detail')).toEqual([{ ok: true, detail: 'check_at' }]);
 });
 
-test('what the page says goes wrong does', async ({ engine }) => {
+test('each error of beginnings and endings has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const papers = page.exported<PipelineDefinition>('papers');
   page.expectPromised(await messageOf(() => changed(papers, 'rate', { ends: { low: '$.needs.read == 1' } })));

@@ -36,7 +36,7 @@ test('reviews go on without their rating, and are rated once somebody takes them
   expect(await shown(engine)).toEqual(['rated', 'rated', 'rated']);
 });
 
-test('it ends when its time is over', async ({ engine }) => {
+test('a bypass ends when its time is over', async ({ engine }) => {
   const page = await open(engine);
   const reviews = page.exported<PipelineDefinition>('reviews');
   await engine.sql.query(`update public.test_clock set at = now()`);
@@ -48,7 +48,7 @@ test('it ends when its time is over', async ({ engine }) => {
   expect(await finish(engine, reviews, 'rate')).toHaveLength(1);
 });
 
-test('what the page says goes wrong does', async ({ engine }) => {
+test('each error of the bypass has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   for (const call of [
     `bypass('reviews', 'rate', '')`,

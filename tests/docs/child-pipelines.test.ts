@@ -95,7 +95,7 @@ test('a row whose child runs already by itself is not taken', async ({ engine })
   page.expectPromised(await errorOf(engine, run));
 });
 
-test('what a definition may not say', async ({ engine }) => {
+test('a faulty definition of a child pipeline is refused in the words of the page', async ({ engine }) => {
   const page = await open(engine);
   const elsewhere = definitionOf(page.exported<PipelineDefinition>('invoices'));
   await engine.sql.query('create table public.bills (id bigint primary key)');

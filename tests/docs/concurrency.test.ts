@@ -35,7 +35,7 @@ test('where a row takes 50 ms, the engine chooses ten workers of twenty', async 
   ]);
 });
 
-test('what the page says goes wrong does', async ({ engine }) => {
+test('each error of concurrency has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const tickets = page.exported<PipelineDefinition>('tickets');
   page.expectPromised(await messageOf(() => changed(tickets, 'triage', { batchSize: 10 })));

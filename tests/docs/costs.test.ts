@@ -10,7 +10,7 @@ import { claim, start } from './play.ts';
 const open = testPage('costs', docsFolder);
 const paid = (cost_usd: number) => ({ usage: { model: 'test-model', input_tokens: 1, output_tokens: 1, cost_usd } });
 
-test('what failed and was repeated is paid for too, by stage, by run and by account', async ({ engine }) => {
+test('failed and repeated attempts count in costs by stage, by run and by account', async ({ engine }) => {
   const page = await open(engine);
   const essays = page.exported<PipelineDefinition>('essays');
   const id = await engine.value(

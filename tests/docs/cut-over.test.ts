@@ -67,7 +67,7 @@ test('the flag shifts rows share by share, with one customer ahead, and back', a
   ).toBe(200);
 });
 
-test('what is under way stays where it is, a retry too, and both ways can be compared', async ({ engine }) => {
+test('a row under way stays in its pipeline, a retry too, and both ways can be compared', async ({ engine }) => {
   const page = await open(engine);
   const pipelines = both(page);
   const id = await insert(engine);

@@ -5,7 +5,9 @@ import { testPage } from './page.ts';
 
 const open = testPage('embeddings');
 
-test('what waits, what failed and what was bought is seen by the statements of the page', async ({ engine }) => {
+test('the statements of the page show memos that wait, memos that failed, and the vectors that were bought', async ({
+  engine,
+}) => {
   const page = await open(engine);
   const site = await new MemoSite(engine).start();
   const id = await site.add('a canal lock');

@@ -51,7 +51,7 @@ test('runs keep to their bounds, until they are under way for too long', async (
   expect(await page.run(engine, 'select pipeline, broken')).toMatchObject([{ pipeline: 'clippings' }]);
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of figures has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const definition = definitionOf(page.exported<PipelineDefinition>('clippings'));
   page.expectPromised(await messageOf(() => engine.define({ ...definition, sla: { p95_seconds: 0 } })));

@@ -43,7 +43,7 @@ test('sixty a minute, and no more than 300 unfinished behind it', async ({ engin
   expect(await page.run(engine, 'select s.name')).toContainEqual(held);
 });
 
-test('what is no article does not wait', async ({ engine }) => {
+test('a page that is no article does not wait at the gate', async ({ engine }) => {
   const page = await open(engine);
   await engine.sql.query(
     `insert into public.listings (url) select 'https://a.test/' || n from generate_series(1, 70) n`,
@@ -63,7 +63,7 @@ test('paused, and slower for an hour', async ({ engine }) => {
   expect(await states(engine)).toEqual({ sorted: 5, queued: 5 });
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of gates has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const pages = page.exported<PipelineDefinition>('listings');
   page.expectPromised(await messageOf(() => changed(pages, 'admit', { limits: { maxInFlight: 3 } })));

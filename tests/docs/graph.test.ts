@@ -63,7 +63,7 @@ test('without a policy a failure for good fails the run; a field that is not the
   expect(await status(engine, run)).toBe('failed');
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of graphs has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const bulletins = page.exported<PipelineDefinition>('bulletins');
   const needs = ['translate', 'pictures'];

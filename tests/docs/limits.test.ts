@@ -85,7 +85,7 @@ test('a paused stage hands out nothing until it goes on', async ({ engine }) => 
   expect((await claim(engine, downloads, 'fetch')).items).toHaveLength(1);
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of limits has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const downloads = page.exported<PipelineDefinition>('downloads');
   const backPressure = { stage: 'fetch', backlog: 1 };

@@ -50,7 +50,7 @@ test('each screen that a page of the docs names or shows is there, in light and 
   }
 });
 
-test('what docs/dashboard.md says to open is there, and its queries run', async ({ engine }) => {
+test('each view that docs/dashboard.md says to open is there, and its queries run', async ({ engine }) => {
   const text = read('docs/dashboard.md');
   const named = [...text.matchAll(/^\| `(millrace\.\w+)` \|/gm)].map(([, name]) => name);
   expect(named.length).toBeGreaterThan(3);

@@ -76,7 +76,7 @@ test('five dollars a day', async ({ engine }) => {
   expect(await work(engine, page, 'judge', 0.2)).toEqual({ red: 10 });
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of quotas has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const audits = page.exported<PipelineDefinition>('audits');
   const { entity } = definitionOf(audits) as { entity: PipelineInput['entity'] };

@@ -108,7 +108,7 @@ test('a skipped stage leaves null', async ({ engine }) => {
   expect(await status(engine, run)).toBe('completed');
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of reset and retry has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const { run, shipments } = await weighed(engine, page);
   const refused = async (verb: string, stage: string) =>

@@ -133,7 +133,7 @@ test('a mail whose deadline has passed is not sent a second time by the retry', 
   ]);
 });
 
-test('what is wrong with a service is told where an operator looks, and loses nothing', async ({ engine }) => {
+test('a fault of a service shows where an operator looks, and loses nothing', async ({ engine }) => {
   const page = await open(engine);
   const { mailer, run, submit, poll } = await startNotice(engine, page);
   mailer.down = true;

@@ -72,7 +72,7 @@ test('changed by hand, and for a while', async ({ engine }) => {
   expect(await taken(engine, page, 'visits', 'fetch')).toBe(20);
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of shared limits has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const visits = page.exported<PipelineDefinition>('visits');
   const rate = { count: 0, perSeconds: 60 };

@@ -19,7 +19,7 @@ async function shown(engine: Engine, page: OpenPage, run: string) {
   return Object.fromEntries(rows.map(({ stage, ...rest }) => [stage, rest]));
 }
 
-test('not started, in progress, complete', async ({ engine }) => {
+test('a stage is not started, then in progress, then complete', async ({ engine }) => {
   const page = await open(engine);
   const { orders, run } = await order(engine, page);
   expect(await shown(engine, page, run)).toMatchObject({
@@ -66,7 +66,7 @@ test('a permanent failure ends the run at once', async ({ engine }) => {
   expect(await status(engine, run)).toBe('failed');
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of stage runs has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const { run } = await order(engine, page);
   const refused = async (call: string, ...values: unknown[]) =>

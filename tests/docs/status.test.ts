@@ -35,7 +35,7 @@ test('an editor opens a report and accepts it by writing numbers, and all of it 
   ]);
 });
 
-test('what may not be written is refused as promised', async ({ engine }) => {
+test('a value that may not be written is refused in the words of the page', async ({ engine }) => {
   const page = await open(engine);
   const id = await checked(engine);
   const write = (value: unknown) => () =>

@@ -49,7 +49,7 @@ plain('its tests pass as they are written', async () => {
   expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('4 passed') });
 });
 
-test('its clock stands still until it is set', async ({ engine }) => {
+test('the clock of a test stands still until the test sets it', async ({ engine }) => {
   const [, sql = ''] = /^```sql\n(.*?)^```/ms.exec(text) ?? [];
   await engine.sql.query('drop table public.test_clock');
   await engine.sql.query(sql);

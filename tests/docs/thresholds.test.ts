@@ -67,7 +67,7 @@ test('a person can start a stage without waiting for its threshold', async ({ en
   expect(await states(engine, run)).toMatchObject({ sample: 'queued', opening: 'pending' });
 });
 
-test('what goes wrong is said as the page says it', async ({ engine }) => {
+test('each error of thresholds has the words of its page', async ({ engine }) => {
   const page = await open(engine);
   const catalogues = page.exported<PipelineDefinition>('catalogues');
   const after = (threshold: object) => changed(catalogues, 'sample', { after: [threshold] });

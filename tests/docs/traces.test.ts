@@ -380,7 +380,7 @@ test('a usage of any size leaves requests small, with the fields that are short'
   expect(attribute(attempt, 'gen_ai.usage.input_tokens')).toBe('12');
 });
 
-test('what ends while the share is 0 is not sent later', async ({ engine }) => {
+test('a run that ends while the share is 0 is not sent later', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();
   await engine.sql.query('update public.trace_exports set share = 0');
@@ -393,7 +393,7 @@ test('what ends while the share is 0 is not sent later', async ({ engine }) => {
   expect(site.entities()).toEqual(ids);
 });
 
-test('what the calls read does not grow with the runs that were sent', async ({ engine }) => {
+test('the calls read no more rows after more runs were sent', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();
   const grow = (runs: number) =>

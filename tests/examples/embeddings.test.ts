@@ -137,7 +137,7 @@ test('a search compares the vectors of one model alone, while another buys them 
   expect(await found(engine, 'canal locks', red, 'later-model')).toEqual([first]);
 });
 
-test('what is no longer in a memo is found no more from the moment of the change', async ({ engine }) => {
+test('a text that is no longer in a memo is found no more from the moment of the change', async ({ engine }) => {
   const site = await new MemoSite(engine).start();
   const id = await site.add(paragraph('the secret of the ropeyard'));
   await site.untilDone();

@@ -17,7 +17,7 @@ async function polled(links: SourceLink[]) {
   return { poll, calls };
 }
 
-test('what closes an address is taken off it, however much that is', () => {
+test('closing punctuation is taken off an address, however much there is', () => {
   for (const end of ['.', ')', '.)', ']:', '_*~']) {
     expect(textLinks(`https://example.com/a${end.repeat(50_000 / end.length)}`)).toEqual(['https://example.com/a']);
   }

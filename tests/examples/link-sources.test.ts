@@ -155,7 +155,7 @@ test.each([
   expect(row?.next_poll_at.getTime()).toBeGreaterThan(Date.now() + 3 * 3_600_000);
 });
 
-test('what happens to a sheet between two polls is said on its row, and deletes no link', async () => {
+test('a change of a sheet between two polls shows on its row, and deletes no link', async () => {
   const id = 'a-sheet-of-these-tests-that-changes';
   const row = async () => (await stack.poll(source))[0];
   const known = async () =>

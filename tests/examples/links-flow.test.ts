@@ -210,7 +210,7 @@ const oddPages: [what: string, type: string, body: string | Buffer, job: Row, pr
 const addPage = (path: string, status: number, type: string, body: string | Buffer) =>
   stack.add(site.add((_, response) => void response.writeHead(status, { 'content-type': type }).end(body), path));
 
-test('what is wrong with a page stands on its link, with what to do', async () => {
+test('a fault of a page stands on its link, with what to do', async () => {
   const ids: string[] = [];
   for (const [n, [, status, type, body]] of refusedPages.entries())
     ids.push(await addPage(`/jobs/no-${n}`, status, type, body));

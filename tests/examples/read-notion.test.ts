@@ -133,7 +133,7 @@ test.each([
   await expect(readAll(null, 'Link', from)).rejects.toMatchObject({ code, permanent: true });
 });
 
-test('what is not shared any more says so', async () => {
+test('a page that is not shared any more says so', async () => {
   write([], { shared: false });
   await expect(readAll()).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('Connections') });
 });

@@ -232,7 +232,7 @@ test.each([
   },
 );
 
-test('one that is not shared names the account to share it with', async () => {
+test('the error of a sheet that is not shared names the account to share it with', async () => {
   sources.write(`${id}.json`, { shared: false, tabs: [] });
   await expect(readAll(null)).rejects.toMatchObject({
     code: 'not_shared',

@@ -34,7 +34,7 @@ function wellTheSecondTime(wrong: (response: ServerResponse) => void): { url: st
   return { url, reached: () => visits };
 }
 
-test('what cannot succeed fails at once, with the reason and the remedy on the row', async () => {
+test('a lead that cannot succeed fails at once, with the reason and the remedy on the row', async () => {
   const { samples, site } = leads;
   const hopeless: [string, string, RegExp][] = [
     ['http://nobody.invalid/', 'dns_not_found', /does not exist/],
@@ -113,7 +113,7 @@ test.each<[string, string, (response: ServerResponse) => void]>([
   expect(await leads.lead(id)).toMatchObject({ scrape_retry_count: 1, scrape_error: null });
 });
 
-test('what stays wrong is given up after four attempts, and replayed when somebody asks for it', async () => {
+test('a lead that goes on failing is given up after four attempts, and replayed when a person asks for it', async () => {
   let isDown = true;
   const url = leads.site.add((_, response) =>
     isDown ? response.writeHead(503).end() : sendHtml(response, ['Cheese from the alps']),

@@ -166,7 +166,7 @@ test('a callback of a job from before the stage was queued again does not comple
   await leads.expectCompleted([id]);
 });
 
-test('what is due between a push and the deployment of function millrace waits for no more than the next sweep', async () => {
+test('work that is due between a push and the deployment of function millrace waits for no more than the next sweep', async () => {
   const receiver = await startServer(() => ({}));
   await leads.rows(`insert into millrace.alert_channels (name, kind) values ('ops', 'webhook')`);
   for (const [name, secret] of [

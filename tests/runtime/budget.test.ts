@@ -7,7 +7,7 @@ test('work fits only if it can end within the wall clock', () => {
   expect(budget.fits(10_500)).toBe(false);
 });
 
-test('what is finished may be saved until 1.8 times the worker’s seconds, less than the platform’s wall clock', () => {
+test('finished work may be saved until 1.8 times the worker’s seconds, less than the platform’s wall clock', () => {
   const budget = createBudget(100, () => 0);
   expect(budget.savesUntil - budget.endsAt).toBeCloseTo(80_000, -1);
 });

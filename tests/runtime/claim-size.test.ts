@@ -35,7 +35,7 @@ test('a claim that timed out is repeated for half as many items, down to one', a
   expect(fake.saved.size).toBe(2);
 });
 
-test('after claims that succeed it grows again, one item at a time', async () => {
+test('the size of a claim grows again after claims that succeed, one item at a time', async () => {
   let most = 2;
   const fake = slowEngine(60, () => most);
   const { drain } = makeDrain(

@@ -124,7 +124,7 @@ test('a request whose Host header makes no address is answered with 400, and rea
   expect(stdout.trim()).toBe('400,400,400,200');
 });
 
-test('what a provider is paid for is sent once, though Deno sends a request again whose connection breaks', async () => {
+test('a paid request is sent once, though Deno repeats a request whose connection breaks', async () => {
   const fault = (action: string) => (action === 'begin' || action === 'direct' ? ('lost' as const) : undefined);
   const provider = await startBatches({ fault, answer: () => '{}' });
   onTestFinished(() => provider.stop());

@@ -32,7 +32,7 @@ test('a worker of a stage at its limits asks again when it is told to, without l
   ]);
 });
 
-test('it leaves at once where waiting is no use, or takes too long', async () => {
+test('a worker leaves at once where waiting is no use, or takes too long', async () => {
   for (const wait of [null, 60_000]) {
     const fake = limited([wait]);
     fake.leaveAnswers = [true];
@@ -41,7 +41,7 @@ test('it leaves at once where waiting is no use, or takes too long', async () =>
   }
 });
 
-test('its budget ends the waiting, and it hands over', async () => {
+test('the budget of a worker ends the waiting, and the worker hands over', async () => {
   const fake = limited(Array.from({ length: 100 }, () => 30));
   const budget = budgetOf(10_000, 0, () => fake.calls.length < 4);
   expect(await makeDrain(fake, done, { budget }).drain.run()).toBe('handed_over');

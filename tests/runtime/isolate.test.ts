@@ -20,7 +20,7 @@ test('where nobody has learned what a row costs, it takes 6 ms: 250 rows are beg
   expect(isolate.room()).toBe(0);
 });
 
-test('it begins by what isolates before it have learned', () => {
+test('an isolate begins with the row cost that isolates before it have learned', () => {
   const isolate = new Isolate();
   isolate.learn(30);
   expect(isolate.room()).toBe(50);
@@ -34,7 +34,7 @@ test('workers that ask at the same time share the room that there is', () => {
   expect(isolate.room()).toBe(40);
 });
 
-test('what handlers are seen to use counts twice, since what follows a pause is not seen; a few rows tell nothing', () => {
+test('the CPU that handlers are seen to use counts twice, since CPU after a pause is not seen; a few rows prove nothing', () => {
   const isolate = new Isolate();
   spend(isolate, 15, 15);
   expect(isolate.rowMs).toBe(6);
@@ -97,7 +97,7 @@ test('of a row in hand, half of its cost may be yet to come', () => {
   expect(isolate.rowMs).toBe(5);
 });
 
-test('it asks where requests go from nine tenths of a second on, and again after a tenth more', async () => {
+test('an isolate probes from nine tenths of a second on, and again after a tenth more', async () => {
   const isolate = new Isolate();
   let asked = 0;
   const probe = async () => {
@@ -132,7 +132,7 @@ test('a probe that ends up elsewhere tells that it is retired, and what a row co
   expect(isolate.costReport()).toMatchObject({ cpuMs: 5 });
 });
 
-test('it tells what a row costs once it knows, and not again before it knows better', async () => {
+test('an isolate reports the cost of a row once, and again only when it knows better', async () => {
   const isolate = new Isolate();
   spend(isolate, 200);
   expect(isolate.costReport()).toBeUndefined();

@@ -72,7 +72,7 @@ async function deliver(request: Request, rpc: Rpc, env: Env, stages: Stage[] = [
   return { status: answer.status, body: await answer.json(), settled: functions.settled };
 }
 
-test('what a child reported by its callback is collected in the background, before the function ends', async () => {
+test('the report of a child by its callback is collected in the background, before the function ends', async () => {
   const { rpc, collected } = jobEngine({ collect: [6] });
   const { settled } = await send(completed, { rpc });
   await settled();

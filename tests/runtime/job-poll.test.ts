@@ -148,7 +148,7 @@ async function wake(rpc: Rpc, headers: Record<string, string>, more: Record<stri
   return { status, started: started.length };
 }
 
-test('what children reported by their jobs is collected before the stage’s function ends', async () => {
+test('the reports of children by their jobs are collected before the stage’s function ends', async () => {
   const { rpc, collected } = jobEngine({ due: [due(1)], collect: [6] });
   await wake(rpc, { apikey: 'k' });
   expect(collected).toEqual([[6]]);
@@ -160,7 +160,7 @@ test('COMPLETION_POLL_INTERVAL is passed on to the engine', async () => {
   expect(polled).toEqual([{ p_limit: 20, p_poll_ms: 1_500 }]);
 });
 
-test('its doorbell is answered at once, to callers with the wake-up secret or the secret key only', async () => {
+test('a wake-up of the poller is answered at once, to callers with the wake-up secret or the secret key only', async () => {
   const { rpc } = jobEngine();
   expect(await wake(rpc, { apikey: 'sb_secret_b' }, { MILLRACE_WAKE_SECRET: 'r' })).toEqual({
     status: 401,

@@ -32,7 +32,7 @@ test('two hundred rows that write a line at once lose none, in fewer events than
   expect(Math.max(...events.map(({ text }) => text.length))).toBeLessThan(10_000);
 });
 
-test('what has no room even so is counted, and the count is told once there is room', () => {
+test('lines without room are counted, and the count is written once there is room', () => {
   const log = createLog({ stage: 'only' });
   for (let line = 0; line < 5_000; line++) log.info(`line ${line}`, { text: 'x'.repeat(300) });
   expect(events).toHaveLength(90);

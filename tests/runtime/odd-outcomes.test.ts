@@ -136,7 +136,7 @@ test('no field of any outcome makes a call fail, and each attempt is recorded', 
   await fc.assert(property, { numRuns: 25 });
 });
 
-test('what a callback or a service says of a job reaches the engine, whatever it is', async () => {
+test('any report of a callback or a service about a job reaches the engine', async () => {
   const client = createClient({ rpc, retryUntil: () => 0, log: keepLog() });
   const said = fc.asyncProperty(thing, thing, async (id, other) => {
     const fault = {

@@ -80,7 +80,7 @@ test('a handler that waits for a job of a service that its stage names says so',
   expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'j1' });
 });
 
-test('one that waits for a job that nobody could finish fails for good, and is told what to add', async () => {
+test('a handler that waits for a job that the stage cannot finish fails for good, with what to add', async () => {
   const outcome = await run(() => waiting({ name: 'printer' }, 'j1'), { stage: { services: [scraper] } });
   expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'unknown_service', permanent: true } });
   expect(outcome).toHaveProperty(
@@ -93,7 +93,7 @@ test('a handler that hands its attempt back is reported as released', async () =
   expect(await run(() => handBack())).toEqual({ outcome: 'released' });
 });
 
-test('one that wants to be alone is reported with a limit, once: the engine isolates its row', async () => {
+test('a handler that wants to be alone is reported with a limit, once, so the engine isolates its row', async () => {
   const handler: TestHandler = (_, { isAlone }) => (isAlone ? { done: 1 } : handBack({ alone: true }));
   expect(await run(handler)).toEqual({ outcome: 'released', limit: 'memory' });
   expect(await run(handler, { item: { isolated: true } })).toEqual({ outcome: 'completed', result: { done: 1 } });
@@ -132,7 +132,7 @@ test('a handler that fails because its signal was aborted at the timeout is repo
   expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'timeout' } });
 });
 
-test('what was used up is reported with success and with failure', async () => {
+test('the usage is reported with success and with failure', async () => {
   const usage = { model: 'm', prompt: 'p', input_tokens: 1, output_tokens: 2, cost_usd: null };
   expect(
     await run((_, context) => {

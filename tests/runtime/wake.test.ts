@@ -36,7 +36,7 @@ test('a wake names the stage, and nothing else', async () => {
   expect(wake).not.toHaveBeenCalled();
 });
 
-test('what cannot be woken is left to the database', async () => {
+test('a function that cannot be woken is left to the database', async () => {
   const { wake, waker } = makeWaker(await refusedUrl());
   waker.wake([next]);
   await waker.settled();

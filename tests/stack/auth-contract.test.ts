@@ -116,7 +116,7 @@ test('a token names its user until the session is over, and none other does', as
   expect(refusal(error)).toMatchObject({ status: 400, code: 'refresh_token_not_found' });
 });
 
-test('whoever signs out ends this session, the others or all of them', async () => {
+test('a sign-out ends this session, the others or all of them', async () => {
   const email = await newUser();
   const isOpen = async ({ session }: { session: Session }) =>
     (await client().getUser(session.access_token)).error === null;

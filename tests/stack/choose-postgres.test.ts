@@ -71,7 +71,7 @@ test('a major that the engine does not run on is refused', () => {
   expect(() => choose()).toThrow('major_version is 14, but the engine needs Postgres 15 to 18');
 });
 
-test('one that is named is run, and where the configuration asks for another, the message says how to see which is true', () => {
+test('a named Postgres is run, and where the configuration asks for another, the message says how to see which is true', () => {
   asks(15);
   choose(postgresFolder());
   expect(postgresFiles().version).toMatch(/^17\./);

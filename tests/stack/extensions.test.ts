@@ -26,7 +26,7 @@ const real = `comment = 'Async HTTP'\ndefault_version = '0.20.4'\n`;
 const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
 const read = (name: string) => fs.readFileSync(path.join(controls, name), 'utf8');
 
-test('one that is really installed stays as it is, and gets no script of the stand-in', () => {
+test('an extension that is really installed stays as it is, and gets no script of the stand-in', () => {
   write('pg_net.control', real);
   installExtensions(postgres);
   expect(read('pg_net.control')).toBe(real);
@@ -58,7 +58,7 @@ test('the others are stand-ins, and a stand-in of before is written anew', () =>
   expect(knownExtensions(postgres)).toEqual(expect.arrayContaining(['pg_cron', 'pg_net', 'supabase_vault']));
 });
 
-test('one that comes with Postgres and that hosted lets postgres create is trusted, once', () => {
+test('an extension that comes with Postgres and that hosted lets postgres create is trusted, once', () => {
   write('bloom.control', `default_version = '1.0'\n`);
   installExtensions(postgres);
   installExtensions(postgres);

@@ -434,7 +434,7 @@ const wrong: [args: string[], code: number, message: string][] = [
   [['silence', '999', '--end'], 3, 'npx millrace journal --verb silence'],
 ];
 
-test('what is asked wrongly exits with 2, what the API refuses with 3, and each says what is wrong', async () => {
+test('a wrong command exits with 2, a refusal of the API with 3, and each says what is wrong', async () => {
   for (const [args, code, message] of wrong) {
     const ended = await inProcess(args);
     expect({ args, ...ended }).toMatchObject({ args, code, stdout: '', stderr: expect.stringContaining(message) });
@@ -454,7 +454,7 @@ async function heardFrom(answer: http.RequestListener, args = ['status']): Promi
   return ended;
 }
 
-test('who is not let in hears why (3); what does not answer as a project of Millrace is not reached (4)', async () => {
+test('a refused key exits with 3 and the reason; an address that is no project of Millrace exits with 4', async () => {
   const { publishableKey } = orders.stack;
   const asUser = async (sub: string) => ({
     SUPABASE_URL: orders.stack.apiUrl,
@@ -511,7 +511,7 @@ test('how long a run takes goes by the project’s clock, and a bulk that is hea
   expect(cut).toMatchObject({ code: 4, stderr: expect.stringContaining('npx millrace cancel --bulk 7 ends it') });
 });
 
-test('whoever reads no further than a line, such as head, is told of no error', async () => {
+test('a reader that closes the pipe early, such as head, causes no error', async () => {
   const child = spawn(process.execPath, ['--import', 'tsx', 'cli/millrace.ts', 'runs'], {
     cwd: projectFolder,
     env: { ...process.env, ...target },

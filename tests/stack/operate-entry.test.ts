@@ -64,7 +64,7 @@ test('the API lets in nobody without its cookie, from another origin or under an
   expect(await knock('enter', own, { token: 'made-up' })).toBe(403);
 });
 
-test('whoever signs in sees what their role allows, and a stranger hears that they are none', async () => {
+test('a user who signs in sees what their role allows, and a stranger is refused', async () => {
   const page = await operate.signedInAs('vera');
   await page.getByText('viewer').first().waitFor();
   await page.reload();
@@ -76,7 +76,7 @@ test('whoever signs in sees what their role allows, and a stranger hears that th
   await stranger.getByRole('alert').filter({ hasText: 'you are no operator here' }).waitFor();
 });
 
-test('what anybody has put into the browser’s storage, or a browser that has none, leaves the page as it is', async () => {
+test('foreign values in the browser’s storage, or a browser without one, leave the page as it is', async () => {
   const page = await operate.visit(operate.hostedUrl);
   const signIn = async () => {
     await page.reload();
@@ -117,7 +117,7 @@ test('whose role is taken away between page and click is refused, and what they 
   await operate.rows(`insert into millrace.operators (subject, role, payloads) values ('otto', 'operator', true)`);
 });
 
-test('who signs in with a password goes on with a new token, and once the session is over, over what they typed', async () => {
+test('a user who signs in with a password goes on with a new token, and with what they typed once the session is over', async () => {
   const olga = await operate.person('olga', 'operator');
   const page = await operate.visit(operate.pageUrl);
   await operate.enterPassword(page, 'olga');
@@ -190,7 +190,7 @@ test('on a static host a password opens what the role allows, and nothing to str
   ).toBe(0);
 });
 
-test('who has the publishable key alone is let in by neither way, and no function answers them', async () => {
+test('a visitor with the publishable key alone is refused both ways, and no function answers them', async () => {
   const { apiUrl, publishableKey, anonKey, secretKey, serviceRoleKey } = operate.stack;
   for (const url of [operate.pageUrl, operate.hostedUrl]) {
     const page = await operate.visit(url);

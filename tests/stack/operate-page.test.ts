@@ -149,7 +149,7 @@ test('a count that stopped at its bound is marked on the card, the node, the tab
   await page.getByRole('dialog').getByText('Ready now: 10k+.').waitFor();
 });
 
-test('what rows and errors say is text, with what hides or turns it round made visible', async () => {
+test('the texts of rows and errors are shown as text, with hidden and turning characters made visible', async () => {
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed&error_code=no_address`);
   const shown = '<img src=x onerror="document.title=1"><b>Tea</b>⟨U+202E⟩cod⟨U+0007⟩';
@@ -445,7 +445,7 @@ test('an error is told with its hint, and with what the documents say of its cod
     .waitFor();
 });
 
-test('what a result says that it may lack is a warning on its run and its stage', async () => {
+test('the doubts of a result are a warning on its run and its stage', async () => {
   const run = await operate.value<string>(`select run_id from millrace.attempts where output ? 'doubts'`);
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/run/${run}`);

@@ -109,7 +109,7 @@ test('with the keyboard alone a curator signs in, opens an article, edits and ap
   await shoot(page, 'approved');
 });
 
-test('what is written in a title is shown as text, never as a part of the page', async () => {
+test('the markup in a title is shown as text, never as a part of the page', async () => {
   const title = '<img src=x onerror="document.title=1"><b>Looms</b> & more';
   await review.article(title, {
     summary: '<script>document.title = 2</script>',
@@ -336,7 +336,7 @@ test('of two who edit one text, the later keeps what was written and sees what t
   expect(await review.value('select title from public.ingestion_queue where id = $1', [id])).toBe('Wheels, by Ann');
 });
 
-test('what the project refuses is shown with the remedy, and the text that was written stays', async () => {
+test('a refusal of the project is shown with the remedy, and the text that was written stays', async () => {
   await review.article('News of felt');
   const { page } = await review.curator('rick');
   await open(page, 'News of felt');

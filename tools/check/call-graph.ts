@@ -52,7 +52,7 @@ function routineName({ kind, node }: Statement): string | undefined {
   return undefined;
 }
 
-/** All names that a statement's SQL calls or reads, and those of no routine among them. */
+/** Returns all names that a statement's SQL calls or reads, and those of no routine among them. */
 function namesIn({ kind, node, text }: Statement): string[] {
   if (kind === 'ViewStmt') return namesBelow(node.query);
   const language = optionOf(node, 'language')?.String?.sval;

@@ -51,7 +51,7 @@ export async function checkDocExamples(root = projectFolder): Promise<string> {
   return [...missing, ...wrong].join('\n');
 }
 
-/** All that authors can import: what the public entry hands on, and what the other public files export. */
+/** Returns all that authors can import: what the public entry hands on, and what the other public files export. */
 function publicNames(root: string): PublicName[] {
   const files = [...publicFiles, ...publicFolders.flatMap((folder) => filesIn(root, folder))];
   return [...handedOn(root), ...files.flatMap((file) => exportsOf(root, file))];
@@ -82,7 +82,7 @@ function exportsOf(root: string, file: string): PublicName[] {
   }));
 }
 
-/** A sentence where a function or class has no example in its docstring. */
+/** Returns a sentence where a function or class has no example in its docstring. */
 function missingExample(root: string, { name, file }: PublicName): string[] {
   const text = read(root, file);
   const declared = new RegExp(
@@ -97,7 +97,7 @@ function missingExample(root: string, { name, file }: PublicName): string[] {
     : [`${file}: ${name} has no @example with a block of \`\`\`ts`];
 }
 
-/** The code blocks below each @example of a file. */
+/** Returns the code blocks below each @example of a file. */
 function examplesIn(root: string, file: string): Example[] {
   const text = read(root, file);
   const blocks = text.matchAll(/@example\s+\* ```ts\n((?:(?!```)[\s\S])*?)\s*\* ```/g);
@@ -128,7 +128,7 @@ async function compile(root: string, examples: Example[], names: PublicName[]): 
   }
 }
 
-/** An example as a module: what it does not import itself comes first, on a line of its own. */
+/** Returns an example as a module: what it does not import itself comes first, on a line of its own. */
 function moduleOf(code: string, importable: PublicName[]): string {
   const imported = [...code.matchAll(/import (?:type )?\{([^}]*)\}/g)].map(([, list]) => list).join(',');
   const declared = [...code.matchAll(/\b(?:const|let|function|class|interface|type) (\w+)/g)].map(([, name]) => name);
@@ -147,7 +147,7 @@ function moduleOf(code: string, importable: PublicName[]): string {
   return `${imports.join(' ')} export {};\n${code.replaceAll("from '../_", `from '../../${functions}/_`)}\n`;
 }
 
-/** An error of the compiler with the place in the docstring instead of that in the module. */
+/** Returns an error of the compiler with the place in the docstring instead of that in the module. */
 function atExample(line: string, examples: Example[]): string {
   return line.replace(/^\S*?(\d+)\.ts\((\d+),(\d+)\)/, (_, index, row) => {
     const example = examples[Number(index)];
@@ -155,13 +155,13 @@ function atExample(line: string, examples: Example[]): string {
   });
 }
 
-/** The text of a file, empty where there is none. */
+/** Returns the text of a file, empty where there is none. */
 function read(root: string, file: string): string {
   const whole = path.join(root, file);
   return fs.existsSync(whole) ? fs.readFileSync(whole, 'utf8') : '';
 }
 
-/** The TypeScript files that lie in a folder itself. */
+/** Returns the TypeScript files that lie in a folder itself. */
 function filesIn(root: string, folder: string): string[] {
   const whole = path.join(root, folder);
   const names = fs.existsSync(whole) ? fs.readdirSync(whole) : [];

@@ -70,7 +70,7 @@ function sizeFaults(root: string): string[] {
 
 const bytesOf = (text: string) => Buffer.byteLength(text);
 
-/** The modules whose functions and views a module calls or reads, in their order. */
+/** Returns the modules whose functions and views a module calls or reads, in their order. */
 function below(graph: Map<string, Routine>, module: string, modules: string[]): string[] {
   const own = [...graph.values()].filter(({ files }) => files.map(folderOf).includes(module));
   const called = own.flatMap(({ calls }) => [...calls].flatMap((name) => graph.get(name)?.files.map(folderOf) ?? []));
@@ -86,7 +86,7 @@ function readmeFault(engine: string, module: string, others: string[], write: bo
   return write && text ? [] : [`engine/modules/${module}/README.md must end with "${line}" (--write)`];
 }
 
-/** The calls that lead up, as `from → module: function`, each with the functions that make it. */
+/** Returns the calls that lead up, as `from → module: function`, each with the functions that make it. */
 function callsUp(graph: Map<string, Routine>, modules: string[]): Map<string, string[]> {
   const calls = new Map<string, string[]>();
   for (const routine of graph.values()) {
@@ -131,6 +131,6 @@ function tablesAhead(graph: Map<string, Routine>, owners: Map<string, string>, m
   );
 }
 
-/** The module that a file of the engine belongs to, `kernel` or `hooks`. */
+/** Returns the module that a file of the engine belongs to, `kernel` or `hooks`. */
 const folderOf = (file: string) =>
   file.startsWith('modules/') ? (file.split('/')[1] ?? '') : (file.split(/[/.]/)[0] ?? '');

@@ -31,11 +31,11 @@ export async function checkFunctionSizes(folder: string): Promise<string> {
     .join('\n');
 }
 
-/** How a function of this repository is measured. */
+/** Returns the arguments by which a function of this repository is measured. */
 const measured = ({ entry, importMap }: Pick<FunctionConfig, 'entry' | 'importMap'>) =>
   ({ entry, importMap, deno: denoBinary(), packages: 'repository' }) as const;
 
-/** The files and packages of a function of this repository. */
+/** Resolves to the files and packages of a function of this repository. */
 export const graphOf = (config: Pick<FunctionConfig, 'entry' | 'importMap'>): Promise<FunctionGraph> =>
   functionGraph(measured(config));
 

@@ -73,7 +73,7 @@ function format(text: string): ReturnType<typeof runScript> {
   return runScript('@biomejs/biome/bin/biome', ['format', `--stdin-file-path=${typesFile}`], text);
 }
 
-/** The engine's functions out of the formatted types of the whole schema. */
+/** Returns the engine's functions out of the formatted types of the whole schema. */
 function engineTypes(generated: string): string {
   const json = /^export type Json =.*?;\n/ms.exec(generated)?.[0] ?? '';
   const functions = /^ {4}Functions: \{\n(.*?)^ {4}\};/ms.exec(generated)?.[1] ?? '';

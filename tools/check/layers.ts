@@ -115,7 +115,7 @@ function faultsOf(file: string, imports: ReturnType<typeof importsOf>, layer: La
   });
 }
 
-/** How high a file lies among the rooms of its layer; 0 is the ground. */
+/** Returns how high a file lies among the rooms of its layer; 0 is the ground. */
 function heightOf(file: string, { folder, rooms }: Layer): number {
   if (!rooms || !lies(file, folder)) return 0;
   const [room = '', ...rest] = path.posix.relative(folder, file).split('/');
@@ -123,7 +123,7 @@ function heightOf(file: string, { folder, rooms }: Layer): number {
   return rooms.entries.includes(room) ? rooms.folders.length + 1 : 0;
 }
 
-/** A sentence for each circle of files that import one another: Tarjan's strongly connected components. */
+/** Returns a sentence for each circle of files that import one another: Tarjan's strongly connected components. */
 function circleFaults(imports: Map<string, ReturnType<typeof importsOf>>): string[] {
   const found = new Map<string, { at: number; low: number; open: boolean }>();
   const open: string[] = [];
@@ -159,12 +159,12 @@ function isPackageAllowed(specifier: string, file: string, { packages }: Layer):
   return (packages[name] ?? []).some((place) => lies(file, place));
 }
 
-/** Whether a file is `place`, or lies in it. */
+/** Returns whether a file is `place`, or lies in it. */
 function lies(file: string, place: string): boolean {
   return file === place || file.startsWith(`${place}/`);
 }
 
-/** The TypeScript and JavaScript files in a folder, as paths from the root with forward slashes. */
+/** Returns the TypeScript and JavaScript files in a folder, as paths from the root with forward slashes. */
 function filesIn(root: string, folder: string): string[] {
   const whole = path.join(root, folder);
   if (!fs.existsSync(whole)) return [];

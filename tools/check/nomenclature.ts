@@ -22,7 +22,7 @@ export function nomenclatureFaults(root: string): string[] {
     .flatMap((file) => wordsIn(file, fs.readFileSync(path.join(root, file), 'utf8')));
 }
 
-/** The words that are gone in a text, each as `file:line: word: see …`. */
+/** Returns the words that are gone in a text, each as `file:line: word: see …`. */
 export function wordsIn(file: string, text: string): string[] {
   return text.split('\n').flatMap((line, at) => {
     const word = gone.exec(line.replace(/([a-z0-9])([A-Z])/g, '$1_$2'))?.[0] ?? goneNames.exec(line)?.[0];

@@ -27,7 +27,7 @@ const platformFiles = [
   ...['database/webhooks.sql', 'realtime/realtime.sql', 'storage/storage.sql'].map(ofPlatform),
 ];
 
-/** The programs of a Postgres of the machine's that has plpgsql_check; undefined where there is none. */
+/** Returns the programs of a Postgres of the machine's that has plpgsql_check; undefined where there is none. */
 export function lintingPostgres(): string | undefined {
   if (!fs.existsSync(installs)) return undefined;
   const versions = fs.readdirSync(installs).sort((one, other) => Number(other) - Number(one));

@@ -44,7 +44,7 @@ export const publicSurface = [
   'millrace_evidence.entity_costs',
 ];
 
-/** Whether people call the function of this name, given with its schema. */
+/** Returns whether people call the function of this name, given with its schema. */
 export function isPublic(name: string): boolean {
   return name.startsWith('public.millrace_') || publicSurface.includes(name);
 }

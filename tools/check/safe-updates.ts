@@ -29,7 +29,7 @@ export async function checkSafeUpdates(root: string): Promise<string> {
     .join('\n');
 }
 
-/** The statements of a text without a WHERE, in the bodies of its functions and in its quoted texts as well. */
+/** Resolves to the statements of a text without a WHERE, in the bodies of its functions and in its quoted texts as well. */
 export async function unsafeUpdates(text: string): Promise<Omit<Finding, 'file'>[]> {
   await loadModule();
   return found(text, 1);
@@ -68,7 +68,7 @@ function begins(tokens: RegExpExecArray[], place: number): boolean {
   return at(0) === 'update' && !noStatement.includes(at(-1)) && [2, 3, 4, 5, 6].some((offset) => at(offset) === 'set');
 }
 
-/** Where the statement at `place` ends: at a semicolon, or at the bracket that closes what it stands in. */
+/** Returns where the statement at `place` ends: at a semicolon, or at the bracket that closes what it stands in. */
 function endOf(tokens: RegExpExecArray[], place: number, length: number): number {
   let depth = 0;
   for (const { 0: word, index } of tokens.slice(place)) {

@@ -28,7 +28,7 @@ export function sentenceFaults(root: string): string {
     .join('\n');
 }
 
-/** The sentences of a Markdown text that are too long, each as `file: N words: beginning`. */
+/** Returns the sentences of a Markdown text that are too long, each as `file: N words: beginning`. */
 export function longSentences(file: string, text: string): string[] {
   const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/^<.*$/gm, '');
   const blocks = prose.split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=\|)|\n(?=#)/);
@@ -47,7 +47,7 @@ export function longSentences(file: string, text: string): string[] {
     });
 }
 
-/** The comments of a program with a sentence whose subject is a pronoun, each as `file:line: sentence`. */
+/** Returns the comments of a program with a sentence whose subject is a pronoun, each as `file:line: sentence`. */
 export function hiddenSubjects(file: string, text: string): string[] {
   return commentsOf(text).flatMap(({ line, comment }) => {
     const found = hidden.exec(comment);
@@ -64,7 +64,7 @@ const sentencesOf = (text: string) =>
     .trim()
     .split(/(?<=[.!?:](?:\*\*)?)\s+(?=[A-Z"*([])/);
 
-/** The comments of a text in SQL or TypeScript that stand on lines of their own, each as one line of text. */
+/** Returns the comments of a text in SQL or TypeScript that stand on lines of their own, each as one line of text. */
 function commentsOf(text: string): { line: number; comment: string }[] {
   const comments: { line: number; parts: string[] }[] = [];
   let isOpen = false;

@@ -4,7 +4,7 @@
 const quoted =
   /(?<=\b(?:as|do)\s+)(\$\w*\$)([\s\S]*?)\1|(?<!\w)(\$(?:[a-z_]\w*)?\$)[\s\S]*?\3|\be'(?:[^'\\]|\\[\s\S])*'|'[^']*'|"[^"]*"|--.*|\/\*[\s\S]*?\*\//gi;
 
-/** The SQL without its comments, those in functions' bodies included, and without blank lines. */
+/** Returns the SQL without its comments, those in functions' bodies included, and without blank lines. */
 export function codeOf(sql: string): string {
   return withoutComments(sql)
     .replaceAll(/[ \t]+$/gm, '')

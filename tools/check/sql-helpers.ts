@@ -35,7 +35,7 @@ export function helperFaults(root: string, statements: Statement[]): Finding[] {
   });
 }
 
-/** Whether a function has rights or settings of its own, which its caller could not have for a part of its body. */
+/** Returns whether a function has rights or settings of its own, which its caller could not have for a part of its body. */
 function hasSettings({ options = [] }: Node): boolean {
   const names = options.map(({ DefElem: { defname, arg } = {} }) => arg?.VariableSetStmt?.name ?? defname);
   return names.some(

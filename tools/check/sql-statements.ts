@@ -61,7 +61,7 @@ export async function statementsOf(root: string, file: string): Promise<Statemen
   });
 }
 
-/** The name that Postgres has in parts, joined by dots. */
+/** Returns the name that Postgres has in parts, joined by dots. */
 export function nameOf(parts: Name[] = []): string {
   return parts.map(({ String: { sval = '' } = {} }) => sval).join('.');
 }
@@ -71,7 +71,7 @@ export function blank(part: string): string {
   return part.replaceAll(/[^\n]/g, ' ');
 }
 
-/** The files in a folder whose names end so, as paths from the root with forward slashes. */
+/** Returns the files in a folder whose names end so, as paths from the root with forward slashes. */
 export function filesIn(root: string, folder: string, ending: string): string[] {
   const whole = path.join(root, folder);
   if (!fs.existsSync(whole)) return [];

@@ -62,7 +62,7 @@ export async function checkSqlStyle(root: string, ignored = generated): Promise<
     .join('\n');
 }
 
-/** The migrations of the examples that people write. */
+/** Returns the migrations of the examples that people write. */
 function exampleMigrations(root: string): string[] {
   return filesIn(root, 'supabase/migrations', '.sql').filter(
     (file) => path.basename(file) >= firstStyledMigration && !generatedMigration.test(file),
@@ -205,7 +205,7 @@ function commentFaults({ objtype, object }: Node): string[] {
   return [`${name} is not called by people: say it in the comment before the function`];
 }
 
-/** Whether a statement creates something and leaves its schema to the session. */
+/** Returns whether a statement creates something and leaves its schema to the session. */
 function lacksSchema({ kind, node }: Statement): boolean {
   if (kind === 'CreateFunctionStmt') return (node.funcname?.length ?? 0) < 2;
   if (kind === 'CreateEnumStmt') return (node.typeName?.length ?? 0) < 2;

@@ -30,11 +30,11 @@ const about = (what: Verb['about']) =>
 export const runVerbs = about('run') as RunVerb[];
 export const stageVerbs = about('stage') as About<'stage'>[];
 
-/** Whether the request of a verb must have a field. */
+/** Returns whether the request of a verb must have a field. */
 export const isNeeded = (verb: keyof typeof verbs, field: string) => (verbs[verb] as Verb).needs.includes(field);
 `;
 
-/** The text of `operators/verbs.ts`, by the tables in the folder `engine`. */
+/** Returns the text of `operators/verbs.ts`, by the tables in the folder `engine`. */
 export function verbsText(engine: string): string {
   const rows = tables.flatMap((file) => {
     const text = fs.readFileSync(path.join(engine, 'modules', file), 'utf8');

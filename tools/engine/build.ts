@@ -36,7 +36,7 @@ const withoutComments = (text: string) =>
     .replaceAll(/\n{3,}/g, '\n\n')
     .trim();
 
-/** A list in lines of at most 100 columns, on one where it is short. */
+/** Returns a list in lines of at most 100 columns, on one where it is short. */
 function wrapped(items: string[]): string {
   if (items.join(', ').length < 40) return items.join(', ');
   const lines = [''];
@@ -51,7 +51,7 @@ function wrapped(items: string[]): string {
     .replace(/,$/, '')}\n    `;
 }
 
-/** A file of engine/install, with the values for what it calls '{{name}}'. */
+/** Returns a file of engine/install, with the values for what it calls '{{name}}'. */
 function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
   const text = withoutComments(fs.readFileSync(path.join(engine, 'install', name), 'utf8'));
   return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
@@ -67,7 +67,7 @@ const structureFiles = (engine: string, isWanted: (file: string) => boolean = ()
     .map((file) => [file, withStoredComments(fs.readFileSync(path.join(engine, file), 'utf8'))])
     .map(([file, text = '']) => `-- ${file}\n\n${withoutComments(text)}`);
 
-/** The code with level and release written into millrace.engine(). */
+/** Resolves to the code with level and release written into millrace.engine(). */
 export async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
   const statements = await codeStatements(engine);
   if (statements.filter(({ text }) => unwritten.test(text)).length !== 1) {
@@ -86,7 +86,7 @@ const byFile = (statements: Statement[]) =>
 /** The rows and cron jobs, which need all that goes before. */
 const setUp = 'select millrace.set_up();';
 
-/** The text that installs the engine in a database that has none: the structure, file by file, and the code. */
+/** Resolves to the text that installs the engine in a database that has none: the structure, file by file, and the code. */
 export async function installSql(engine: string, target: Target): Promise<string> {
   const { schemas } = madeBy(await statementsIn(engine, 'structure'));
   return join([
@@ -100,7 +100,7 @@ export async function installSql(engine: string, target: Target): Promise<string
   ]);
 }
 
-/** The text that brings a database from the release before to this one. */
+/** Resolves to the text that brings a database from the release before to this one. */
 export async function upgradeSql(engine: string, target: Target & { from: Release }): Promise<string> {
   const { from, level, version } = target;
   const isNew = (file: string) => !(file in from.structure);
@@ -136,7 +136,7 @@ export async function upgradeSql(engine: string, target: Target & { from: Releas
   ]);
 }
 
-/** The statement that removes the engine with all that it made. */
+/** Resolves to the statement that removes the engine with all that it made. */
 export async function uninstallSql(engine: string): Promise<string> {
   const structure = await statementsIn(engine, 'structure');
   const statements = await codeStatements(engine);
@@ -159,13 +159,13 @@ const functionsOf = (structure: Statement[], code: Code) => [
   ...Object.keys(code.functions),
 ];
 
-/** The tables whose triggers go or may have to be dropped first, which keeps even readers out. */
+/** Returns the tables whose triggers go or may have to be dropped first, which keeps even readers out. */
 function triggersChanged(was: Code, now: Code): string[] {
   const names = Object.keys(was.triggers).filter((name) => was.triggers[name] !== now.triggers[name]);
   return [...new Set(names.map((name) => name.split(' on ')[1] ?? ''))];
 }
 
-/** Whether a function stays where it is, with its rights and its comment, and takes a new text at most. */
+/** Returns whether a function stays where it is, with its rights and its comment, and takes a new text at most. */
 const isKept = (name: string, was: Code, now: Code) =>
   was.functions[name] !== undefined && was.functions[name]?.signature === now.functions[name]?.signature;
 
@@ -198,7 +198,7 @@ function isDone(statement: Statement, was: Code, now: Code): boolean {
   return was.comments[name] === digest(bare(text)) && isKept(name.replace(/^function /, ''), was, now);
 }
 
-/** A statement of the code, such that it can be run where an earlier one has been; none where that has done all. */
+/** Returns a statement of the code, such that it can be run where an earlier one has been; none where that has done all. */
 function replacing(statement: Statement, was: Code, now: Code): string[] {
   const { kind, node, text } = statement;
   if (isDone(statement, was, now)) return [];

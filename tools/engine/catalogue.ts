@@ -43,7 +43,7 @@ const isEngines = (name: string) => /^(millrace\w*\.|public\.millrace_)/.test(na
 
 export const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 const dotted = (names: Node[]) => names.map((name) => name.String.sval).join('.');
-/** A trigger as `drop trigger` names it. */
+/** Returns a trigger as `drop trigger` names it. */
 export const triggerName = (node: Node) => `${node.trigname} on ${relationName(node.relation)}`;
 const relationName = (relation: Node) => `${relation.schemaname}.${relation.relname}`;
 
@@ -52,7 +52,7 @@ function typeName(type: Node): string {
   return `${type.setof ? 'setof ' : ''}${dotted(type.names).replace(/^pg_catalog\./, '')}${modifiers.join()}${'[]'.repeat(type.arrayBounds?.length ?? 0)}`;
 }
 
-/** A function's name with the types of its arguments, as to_regprocedure() reads it. */
+/** Returns a function's name with the types of its arguments, as to_regprocedure() reads it. */
 export function identityOf(node: Node): string {
   const types = (node.parameters ?? [])
     .map((parameter: Node) => parameter.FunctionParameter)
@@ -75,22 +75,22 @@ function bodyDigest(text: string): string {
   return createHash('md5').update(body).digest('hex').slice(0, 12);
 }
 
-/** The function that a statement names with its arguments. */
+/** Returns the function that a statement names with its arguments. */
 function named({ ObjectWithArgs: { objname, objargs = [] } }: Node): string {
   return `${dotted(objname)}(${objargs.map((type: Node) => typeName(type.TypeName)).join(', ')})`;
 }
 
-/** The functions that a `grant` or `revoke` names. */
+/** Returns the functions that a `grant` or `revoke` names. */
 export const grantedOn = (node: Node): string[] =>
   (node.objects ?? []).filter(({ ObjectWithArgs: f }: Node) => f && !f.args_unspecified).map(named);
 
-/** The object that `comment on` names. */
+/** Returns the object that `comment on` names. */
 export function commented({ node, text }: Statement): string {
   if (node.objtype === 'OBJECT_FUNCTION') return `function ${named(node.object)}`;
   return (/^comment on ([\s\S]*?) is\s/m.exec(text)?.[1] ?? '').replace(/\s+/g, ' ');
 }
 
-/** A statement without the comments before it. */
+/** Returns a statement without the comments before it. */
 export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim();
 
 /** Returns the objects that the statements of the code make. */
@@ -138,7 +138,7 @@ export function madeBy(statements: Statement[]): Made {
   };
 }
 
-/** The tables that statements of the structure alter, which takes a lock that keeps even readers out. */
+/** Returns the tables that statements of the structure alter, which takes a lock that keeps even readers out. */
 export function alteredTables(statements: Statement[]): string[] {
   const names = statements.flatMap(({ kind, node }) => {
     if (kind === 'DropStmt') return (node.objects ?? []).map((object: Node) => dotted(object.List?.items ?? []));

@@ -12,7 +12,7 @@ import { withHeaders } from './write-headers.ts';
  */
 const order = ['CreateFunctionStmt', 'ViewStmt', 'CreateTrigStmt'];
 
-/** The files of `folder` below the engine's, in the order of their names. */
+/** Returns the files of `folder` below the engine's, in the order of their names. */
 export function sqlFiles(engine: string, folder: string): string[] {
   const names = fs.readdirSync(path.join(engine, folder), { recursive: true, encoding: 'utf8' });
   return names
@@ -21,7 +21,7 @@ export function sqlFiles(engine: string, folder: string): string[] {
     .map((name) => path.posix.join(folder, name));
 }
 
-/** The engine's modules from the lowest up: each may stand on those before it. */
+/** Returns the engine's modules from the lowest up: each may stand on those before it. */
 export function modulesOf(engine: string): string[] {
   return JSON.parse(fs.readFileSync(path.join(engine, 'modules.json'), 'utf8'));
 }
@@ -34,7 +34,7 @@ const place = /^( *)-- the modules' (\w+)$/gm;
 /** A hook without a body, which has nothing but what the modules have for it. */
 const bodiless = /^create function millrace\.hook_(\w+)\((?:[^()]|\([^()]*\))*\)(?:(?!as \$)[^;])*;$/gm;
 
-/** The text of `hooks.sql`, in which each module's statements stand at their place, in the order of the modules. */
+/** Returns the text of `hooks.sql`, in which each module's statements stand at their place, in the order of the modules. */
 export function hooksSql(engine: string): string {
   const parts = modulesOf(engine).flatMap((name) => hookParts(path.join(engine, 'modules', name, 'hooks.plpgsql')));
   const text = fs
@@ -58,14 +58,14 @@ function hookParts(file: string): { file: string; hook: string; lines: string[] 
   return parts.flatMap((hook, at) => (at % 2 ? [] : [{ file, hook, lines: (parts[at + 1] ?? '').trim().split('\n') }]));
 }
 
-/** The text of a file of the engine as it is to be installed. */
+/** Returns the text of a file of the engine as it is to be installed. */
 export function textOf(engine: string, file: string): string {
   if (file === 'hooks.sql') return hooksSql(engine);
   const text = fs.readFileSync(path.join(engine, file), 'utf8');
   return text.replace("'the schema of shared limits'", () => sharedLimitSchema());
 }
 
-/** The statements of a file of the engine. Throws with the file's name where Postgres could not parse it. */
+/** Resolves to the statements of a file of the engine. Throws with the file's name where Postgres could not parse it. */
 export async function statementsOf(engine: string, file: string): Promise<Statement[]> {
   await loadModule();
   const text = Buffer.from(textOf(engine, file));
@@ -87,12 +87,12 @@ export async function statementsOf(engine: string, file: string): Promise<Statem
   }
 }
 
-/** All statements of a folder of the engine, in the order of its files. */
+/** Resolves to all statements of a folder of the engine, in the order of its files. */
 export async function statementsIn(engine: string, folder: string): Promise<Statement[]> {
   return (await Promise.all(sqlFiles(engine, folder).map((file) => statementsOf(engine, file)))).flat();
 }
 
-/** The files of the code: the kernel's, the hooks, and those of the modules in their order. */
+/** Returns the files of the code: the kernel's, the hooks, and those of the modules in their order. */
 export function codeFiles(engine: string): string[] {
   return [
     ...sqlFiles(engine, 'kernel'),
@@ -101,7 +101,7 @@ export function codeFiles(engine: string): string[] {
   ];
 }
 
-/** The statements of the code as people write them, in the order of its files. */
+/** Resolves to the statements of the code as people write them, in the order of its files. */
 export async function sourceStatements(engine: string): Promise<Statement[]> {
   return (await Promise.all(codeFiles(engine).map((file) => statementsOf(engine, file)))).flat();
 }

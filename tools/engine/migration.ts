@@ -13,7 +13,7 @@ export interface Built {
 /** The file name of the migration of a level that is not frozen. The release writes its version into the name. */
 export const unreleased = /^\d{14}_millrace\.sql$/;
 
-/** The migration that is not frozen; null while engine/ is what the last release froze. */
+/** Resolves to the migration that is not frozen; null while engine/ is what the last release froze. */
 export async function buildMigration(project: Project): Promise<Built | null> {
   const target = nextTarget(project);
   if (!target) return null;

@@ -19,13 +19,13 @@ export interface Project {
 
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
 
-/** The project in `root`. */
+/** Returns the project in `root`. */
 export function readProject(root: string): Project {
   const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
   return { engine: path.join(root, 'engine'), migrations: path.join(root, 'supabase', 'migrations'), version };
 }
 
-/** All frozen releases, the oldest first. */
+/** Returns all frozen releases, the oldest first. */
 export function frozenReleases(engine: string): Release[] {
   const folder = path.join(engine, 'releases');
   if (!fs.existsSync(folder)) return [];
@@ -34,10 +34,10 @@ export function frozenReleases(engine: string): Release[] {
   return releases.sort((a, b) => a.level - b.level);
 }
 
-/** The newest frozen release; null when there is none. */
+/** Returns the newest frozen release; null when there is none. */
 export const lastRelease = (engine: string): Release | null => frozenReleases(engine).at(-1) ?? null;
 
-/** The structure as it stands: its files with their digests. */
+/** Returns the structure as it stands: its files with their digests. */
 function structureNow(engine: string): Record<string, string> {
   return Object.fromEntries(
     sqlFiles(engine, 'structure').map((file) => [file, sha256(fs.readFileSync(path.join(engine, file)))]),

@@ -93,7 +93,7 @@ function wordFor({ kind, node }: Statement): string {
   return node.is_procedure ? 'procedure' : 'function';
 }
 
-/** How statements about a function or a view name it. */
+/** Returns how statements about a function or a view name it. */
 function shownAs({ kind, node }: Statement): string | undefined {
   if (kind === 'CreateFunctionStmt') return identityOf(node);
   return kind === 'ViewStmt' ? `${node.view.schemaname}.${node.view.relname}` : undefined;
@@ -155,7 +155,7 @@ function withBlock(statement: Statement): Statement {
   return { ...statement, text: text.replace(`\n${written}\n`, () => `\n${block}\n`) };
 }
 
-/** The header of an operator's question, which changes nothing and reads lists unless it says another plan. */
+/** Returns the header of an operator's question, which changes nothing and reads lists unless it says another plan. */
 function asked(text: string): string {
   if (!reads.test(text)) return text;
   const lists = plan.test(text) ? '' : '\nset millrace.plan = for_lists';

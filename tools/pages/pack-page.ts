@@ -15,7 +15,7 @@ export function packPage(root: string, dist: string): void {
   }
 }
 
-/** A fortieth larger than at quality 11, which takes twice as long. */
+/** Packs a text at brotli's best quality: the package has no room for a fortieth more. */
 export function compressed(text: string | Buffer): Buffer {
   return brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
 }

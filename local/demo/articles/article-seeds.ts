@@ -10,7 +10,7 @@ export interface DemoSource {
   isBroken: boolean;
 }
 
-/** The sample site's feeds and sitemap, and some addresses at which there is none. */
+/** Returns the sample site's feeds and sitemap, and some addresses at which there is none. */
 export function sampleSources(site: string): DemoSource[] {
   const broken = ['/broken/page', '/broken/cut.xml', '/broken/busy.xml', '/broken/huge.xml'];
   return [...feedPaths, ...broken].map((path) => ({

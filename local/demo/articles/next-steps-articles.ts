@@ -1,6 +1,6 @@
 import type { NextSteps } from '../next-steps.ts';
 
-/** Where to look next after the articles' demo; `reviewUrl` leads to the review page and brings a token along. */
+/** Returns where to look next after the articles' demo; `reviewUrl` leads to the review page and brings a token along. */
 export function articleSteps(siteUrl: string, reviewUrl: string): NextSteps {
   return {
     keep: ['npm run demo -- articles --keep', ', with a page for the review'],

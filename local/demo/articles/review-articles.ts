@@ -16,7 +16,7 @@ export interface WaitingArticle {
 /** A curator's decision on an article. */
 export type Verdict = { kind: 'approve' } | { kind: 'reject' } | { kind: 'edit'; title: string } | { kind: 'leave' };
 
-/** The articles at 300, in the order of their titles. */
+/** Resolves to the articles at 300, in the order of their titles. */
 export async function readWaiting(client: pg.Client): Promise<WaitingArticle[]> {
   const { rows } = await client.query<WaitingArticle>(
     `select id, coalesce(title, url, '') as title, coalesce(summary, '') as summary, coalesce(tags, '{}') as tags, score
@@ -107,7 +107,7 @@ export async function carryOut(client: pg.Client, id: string, verdict: Verdict):
   await move(verdict.kind === 'reject' ? 540 : 330);
 }
 
-/** The outcome of the review, a line for each kind of verdict: its codes, the first article, and how many more. */
+/** Returns the outcome of the review, a line for each kind of verdict: its codes, the first article, and how many more. */
 export function outcomes(verdicts: Verdict[], waiting: WaitingArticle[]): string[] {
   const kinds = [...new Set(verdicts.map(({ kind }) => kind))];
   return kinds.map((kind) => {

@@ -81,7 +81,7 @@ export async function runArticles(
   }
 }
 
-/** The settings with which the functions and the scraper may read the sources, though they are on this machine. */
+/** Returns the settings with which the functions and the scraper may read the sources, though they are on this machine. */
 function withHosts(settings: DemoSettings, urls: URL[], site: string): DemoSettings {
   const { env } = settings;
   const reachable = [site, ...urls.map(({ href }) => href)];

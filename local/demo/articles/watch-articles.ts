@@ -32,7 +32,7 @@ export async function watchArticles(watching: Watching, once: boolean): Promise<
   return (await watch()) === 'over';
 }
 
-/** How many articles stand at each code, in the order of the pipeline. */
+/** Resolves to how many articles stand at each code, in the order of the pipeline. */
 export async function countByCode(client: pg.Client): Promise<CodeCount[]> {
   const { rows } = await client.query<CodeCount>(
     `select q.status_code as code, coalesce(l.name, '') as name, count(*)::int as count
@@ -51,7 +51,7 @@ async function isResting(client: pg.Client): Promise<boolean> {
   return rows[0]?.resting ?? false;
 }
 
-/** The counts as a table, one string for each line. */
+/** Returns the counts as a table, one string for each line. */
 export function countsTable(counts: CodeCount[], elapsedMs: number): string[] {
   const rows = counts.map(({ code, name, count }) => {
     const line = `  ${String(code).padStart(4)}  ${name.padEnd(20)}${String(count).padStart(5)}`;
@@ -60,7 +60,7 @@ export function countsTable(counts: CodeCount[], elapsedMs: number): string[] {
   return [pc.dim('  code  name                count'), ...rows, pc.dim(`  ${(elapsedMs / 1000).toFixed(1)} s`)];
 }
 
-/** The counts as one line, in words. */
+/** Returns the counts as one line, in words. */
 export function countsLine(counts: CodeCount[]): string {
   return counts.map(({ name, count }) => `${count} ${name.replaceAll('_', ' ')}`).join(', ') || 'no articles yet';
 }

@@ -12,7 +12,7 @@ export interface BookSource {
   mediaType: 'application/pdf' | 'text/plain';
 }
 
-/** The sample book, or the one in `file`. Throws an error that says why the file cannot be had. */
+/** Resolves to the sample book, or the one in `file`. Throws an error that says why the file cannot be had. */
 export async function readBookSource(file: string | undefined): Promise<BookSource> {
   if (file === undefined) {
     return { name: 'the sample book', bytes: await buildSampleBook(), mediaType: 'application/pdf' };
@@ -37,7 +37,7 @@ export async function addBook({ name, bytes, mediaType }: BookSource, stack: Sta
   return id;
 }
 
-/** A link under which the document can be opened for the next hour. */
+/** Resolves to a link under which the document can be opened for the next hour. */
 export async function documentLink(documentPath: string, stack: Stack): Promise<string> {
   const { data } = await stackClient(stack).storage.from('books').createSignedUrl(documentPath, 3600);
   return data?.signedUrl ?? '';

@@ -1,6 +1,6 @@
 import type { NextSteps } from '../next-steps.ts';
 
-/** Where to look next after the books' demo; `links` lead to the finished document. */
+/** Returns where to look next after the books' demo; `links` lead to the finished document. */
 export function bookSteps(links: string[]): NextSteps {
   return {
     keep: ['npm run demo -- books --keep', ', with links to the document'],

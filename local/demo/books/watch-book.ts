@@ -84,7 +84,7 @@ function stageText(
   return `${(colours[status] ?? pc.dim)(status.padEnd(11))} ${pc.dim(about.slice(0, Math.max(room, 0)))}`.trimEnd();
 }
 
-/** The lines of a book; `begun` holds the stages whose note was written. */
+/** Returns the lines of a book; `begun` holds the stages whose note was written. */
 function bookLines(progress: BookProgress, notes: ReadonlyMap<string, string>, begun: Set<string>): Line[] {
   const line = (name: string, text: string, aside?: string): Line[] =>
     text ? [{ key: name, text: `${name.padEnd(13)} ${text}`, ...(aside && { aside }) }] : [];

@@ -32,7 +32,7 @@ export async function readNewRetries(client: pg.Client, seen: Set<string>): Prom
   return rows;
 }
 
-/** A retry as one line: which phase, when it is tried again, and why it failed, shortened. */
+/** Returns a retry as one line: which phase, when it is tried again, and why it failed, shortened. */
 export function describeRetry({ stage, chunks, error, seconds }: Retry): string {
   const what = chunks === 0 ? stage : `${stage} of ${chunks} ${chunks === 1 ? 'chunk' : 'chunks'}`;
   const why = error.replace(/\s+/g, ' ').trim();

@@ -56,7 +56,7 @@ export async function readDocumentSources(files: string[]): Promise<DocumentSour
   return sources;
 }
 
-/** The files' own names; those that share one have as many of their folders before it as it takes to tell them apart. */
+/** Returns the files' own names; those that share one have as many of their folders before it as it takes to tell them apart. */
 export function tellApart(files: string[]): string[] {
   const paths = files.map((file) => path.normalize(file).split(path.sep));
   const endOf = (parts: string[], length: number) => parts.slice(-length).join('/');
@@ -92,7 +92,7 @@ export async function addDocuments(
   return refused;
 }
 
-/** Why Storage did not take a file of this many bytes, and what to do. */
+/** Returns why Storage did not take a file of this many bytes, and what to do. */
 export function whyRefused(bytes: number, limit: number | null | undefined, message: string): string {
   const size = (bytes / 1024 / 1024).toFixed(1);
   if (!limit || bytes <= limit) return `Storage did not take it, of ${size} MB: ${message}.`;

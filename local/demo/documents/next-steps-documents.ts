@@ -1,6 +1,6 @@
 import type { NextSteps } from '../next-steps.ts';
 
-/** Where to look next after the documents' demo. */
+/** Returns where to look next after the documents' demo. */
 export function documentSteps(): NextSteps {
   return {
     keep: ['npm run demo -- documents --keep', ''],

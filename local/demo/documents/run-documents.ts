@@ -76,7 +76,7 @@ export async function runDocuments(
   });
 }
 
-/** How many documents there are, and what came of them, in words. */
+/** Returns how many documents there are, and what came of them, in words. */
 function documentCounts(documents: FinishedDocument[], unfinished: FinishedDocument[], notUploaded: number): string {
   const failed = unfinished.filter(({ status }) => status === 'failed').length;
   const counts = {

@@ -31,7 +31,7 @@ export async function watchDocuments(watching: Watching): Promise<boolean> {
   return (await watch()) === 'over';
 }
 
-/** The progress table, one string for each line. Shows a dot for what has not begun, so that what moves stands out. */
+/** Returns the progress table, one string for each line. Shows a dot for what has not begun, so that what moves stands out. */
 export function documentsTable(documents: DocumentProgress[], elapsedMs: number): string[] {
   const shown = documents.map(({ name }) => shorten(name));
   const width = Math.max(...shown.map(({ length }) => length), 'document'.length) + 2;

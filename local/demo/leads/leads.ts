@@ -31,7 +31,7 @@ export function leadsFor(urls: URL[]): Lead[] {
   return urls.map((url) => ({ email: `office@${url.hostname}`, url: url.href, shouldSucceed: true }));
 }
 
-/** The value of SCRAPER_ALLOW_HOSTS that lets the scraper read these pages, with what was allowed before. */
+/** Returns the value of SCRAPER_ALLOW_HOSTS that lets the scraper read these pages, with what was allowed before. */
 export function allowHosts(urls: string[], before: string | undefined): string {
   const hosts = urls.map((text) => new URL(text)).map((url) => `${url.hostname}:${url.port || defaultPort(url)}`);
   return [...new Set([before ?? '', ...hosts])].filter(Boolean).join(',');

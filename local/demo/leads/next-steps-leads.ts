@@ -1,6 +1,6 @@
 import type { NextSteps } from '../next-steps.ts';
 
-/** Where to look next after the leads' demo; `pageUrl` leads to the leads' page and brings a token along. */
+/** Returns where to look next after the leads' demo; `pageUrl` leads to the leads' page and brings a token along. */
 export function leadSteps(sitesUrl: string, pageUrl: string): NextSteps {
   return {
     keep: ['npm run demo -- --keep', ', with a page of the leads that shows their stages move'],

@@ -55,7 +55,7 @@ async function countStages(client: pg.Client, stages: string[]): Promise<StageCo
   });
 }
 
-/** The progress table, one string for each line. Shows a nought as a dot, so that what moves stands out. */
+/** Returns the progress table, one string for each line. Shows a nought as a dot, so that what moves stands out. */
 export function progressTable(counts: StageCounts[], elapsedMs: number): string[] {
   const width = Math.max(...counts.map(({ stage }) => stage.length), 5) + 2;
   const cell = (text: string) => text.padStart(11);

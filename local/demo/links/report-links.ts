@@ -41,13 +41,13 @@ export async function printCauses(client: pg.Client, word: string, print: Print)
   return rows.length;
 }
 
-/** The first clause of an error, without the address, which stands beside it, and the remedy, which last_error has. */
+/** Returns the first clause of an error, without the address, which stands beside it, and the remedy, which last_error has. */
 function causeOf(error: string): string {
   const [first = error] = error.replace(/^https?:\/\/\S+: /, '').split(/(?<=[a-z\d])[.;:](?: |$)/);
   return first;
 }
 
-/** The address that was asked for, or the text that is none. */
+/** Returns the address that was asked for, or the text that is none. */
 function fetchedFrom(link: LinkAddress): string {
   try {
     return linkAddress(link).href;

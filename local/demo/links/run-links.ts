@@ -182,7 +182,7 @@ async function enterByHand(client: pg.Client, links: string[]): Promise<void> {
   ]);
 }
 
-/** A sentence about an outcome that the samples are not made for; undefined where there is none. */
+/** Resolves to a sentence about an outcome that the samples are not made for; undefined where there is none. */
 async function surprise(client: pg.Client, samples: Samples | null): Promise<string | undefined> {
   if (!samples) return undefined;
   const { rows } = await client.query<{ raw_url: string; status: string }>(

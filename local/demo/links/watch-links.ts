@@ -54,7 +54,7 @@ async function readQueues(client: pg.Client): Promise<QueueCount[]> {
   return rows;
 }
 
-/** How many links show each word, in the order of the pipeline. */
+/** Resolves to how many links show each word, in the order of the pipeline. */
 export async function readWords(client: pg.Client): Promise<WordCount[]> {
   const { rows } = await client.query<WordCount>(
     `select l.status as word, count(*)::int as count from public.linkedin_links l
@@ -75,7 +75,7 @@ async function isResting(client: pg.Client, words: string[]): Promise<boolean> {
   return rows[0]?.resting ?? false;
 }
 
-/** The queues and the words as a table, one string for each line. */
+/** Returns the queues and the words as a table, one string for each line. */
 export function queuesTable(queues: QueueCount[], words: WordCount[], elapsedMs: number): string[] {
   const number = (count: number) => (count === 0 ? pc.dim('0'.padStart(12)) : String(count).padStart(12));
   const rows = queues.map(

@@ -25,7 +25,7 @@ export const invalidCredentials = () => new AuthError(400, 'invalid_credentials'
 export const badToken = (message: string) => new AuthError(403, 'bad_jwt', message);
 export const refusedRefresh = (code: string, why: string) => new AuthError(400, code, `Invalid Refresh Token: ${why}`);
 
-/** The error that the caller sees for anything thrown. */
+/** Returns the error that the caller sees for anything thrown. */
 export const toAuthError = (error: unknown) =>
   error instanceof AuthError
     ? error

@@ -68,7 +68,7 @@ export function createAuth({ databaseUrl, keys, apiUrl }: AuthOptions): Auth {
   app.notFound((c) => c.text('404 page not found', 404));
   app.onError((error, c) => toAuthError(error).response(c.req.raw));
 
-  /** The user whom the caller's token names; refuses one whose session is over. */
+  /** Resolves to the user whom the caller's token names; refuses one whose session is over. */
   async function callerOf(c: AuthContext): Promise<{ user: User; session: string | null }> {
     const { claims } = c.env;
     if (!claims) throw badToken('invalid JWT: unable to parse or verify signature');
@@ -82,7 +82,7 @@ export function createAuth({ databaseUrl, keys, apiUrl }: AuthOptions): Auth {
     return { user, session };
   }
 
-  /** The answer to a client that has opened or renewed a session, with a new access token. */
+  /** Resolves to the answer to a client that has opened or renewed a session, with a new access token. */
   async function tell({ user, session, refreshToken }: Opened) {
     const now = Math.floor(Date.now() / 1000);
     const { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = user;

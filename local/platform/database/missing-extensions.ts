@@ -43,7 +43,7 @@ const debian: Record<string, string> = {
   vector: 'pgvector',
 };
 
-/** How a Postgres that has these is run. */
+/** Says how to install these extensions and run a Postgres that has them. */
 function installedWay({ version }: { version: string }, names: string[]): string {
   const major = Number.parseInt(version, 10);
   if (process.platform === 'darwin') {

@@ -29,7 +29,7 @@ const ofMachine =
   /^(HOME|USERPROFILE|LOCALAPPDATA|XDG_CACHE_HOME|DENO_(DIR|CERT|TLS_CA_STORE|AUTH_TOKENS|V8_FLAGS)|NPM_CONFIG_REGISTRY|JSR_URL|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(HTTPS?|NO|ALL)_PROXY)$/i;
 const thisMachine = '127.0.0.1,localhost';
 
-/** The environment that Deno itself needs, beside that of the function. */
+/** Returns the environment that Deno itself needs, beside that of the function. */
 export function denoEnvironment(source: PackageSource): Record<string, string> {
   const always = { DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' };
   const { DENO_V8_FLAGS } = process.env;
@@ -53,12 +53,12 @@ export function denoEnvironment(source: PackageSource): Record<string, string> {
   };
 }
 
-/** The folders that a function may read, its own apart. */
+/** Returns the folders that a function may read, its own apart. */
 export function readableFolders(source: PackageSource): string[] {
   return source === 'repository' ? [aboveFolder, os.tmpdir()] : [denoCache(), os.tmpdir()];
 }
 
-/** Where Deno keeps what it has fetched, unless it is told otherwise. */
+/** Returns where Deno keeps what it has fetched, unless it is told otherwise. */
 function denoCache(): string {
   const { DENO_DIR, XDG_CACHE_HOME } = process.env;
   const byDefault = process.platform === 'darwin' ? path.join('Library', 'Caches') : '.cache';

@@ -1,6 +1,6 @@
 import { type Keys, userTokenKeySet } from '../keys.ts';
 
-/** The environment of a function: what the platform sets, and the project's own settings. */
+/** Returns the environment of a function: what the platform sets, and the project's own settings. */
 export function functionEnvironment(
   apiUrl: string,
   dbUrl: string,

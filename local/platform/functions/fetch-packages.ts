@@ -33,7 +33,7 @@ export async function fetchPackages(folder: string): Promise<string[]> {
   }
   return told;
 
-  /** Why these functions cannot be loaded; undefined where they can. */
+  /** Resolves to why these functions cannot be loaded; undefined where they can. */
   async function fault(names: string[]): Promise<string | undefined> {
     const configs = names.map(configOf);
     const args = ['cache', ...packageFlags('deno', configs[0]?.importMap), ...configs.map(({ entry }) => entry)];

@@ -39,7 +39,7 @@ export function readFunctionConfigs(folder: string): (name: string) => FunctionC
   };
 }
 
-/** The same, reading the configuration at each call. While it cannot be read, `complain` hears why and the last good version holds. */
+/** Reads the configuration again at each call. While it cannot be read, `complain` gets the reason and the last good version holds. */
 export function watchFunctionConfigs(
   folder: string,
   complain: (line: string) => void,
@@ -65,7 +65,7 @@ export function watchFunctionConfigs(
   };
 }
 
-/** The names of the functions in `folder` that `supabase functions deploy` deploys. */
+/** Returns the names of the functions in `folder` that `supabase functions deploy` deploys. */
 export function deployedFunctions(folder: string): string[] {
   const configOf = readFunctionConfigs(folder);
   return fs

@@ -75,7 +75,7 @@ export class FunctionProcess {
     return this.#program.pid;
   }
 
-  /** Whether it takes no new request: it ends once it has finished what it does. */
+  /** Returns whether the process takes no new request, and ends once its work is finished. */
   get retired(): boolean {
     return this.#retired || this.#dropping || this.#gone;
   }

@@ -105,7 +105,7 @@ class FunctionProcesses implements FunctionsHost {
     await Promise.all([...this.#processes.values()].flat().map((worker) => worker.end(stopGraceMs)));
   }
 
-  /** The process that takes the next request. Starts one where there is none, or where the function was deployed anew. */
+  /** Returns the process that takes the next request. Starts one where there is none, or where the function was deployed anew. */
   #currentProcess(name: string): FunctionProcess {
     const config = this.#configOf(name);
     const current = this.#processesOf(name).at(-1);
@@ -139,7 +139,7 @@ class FunctionProcesses implements FunctionsHost {
   }
 }
 
-/** The list of this name; makes it where there is none. */
+/** Returns the list of this name; makes it where there is none. */
 function entryOf<T>(lists: Map<string, T[]>, name: string): T[] {
   const list = lists.get(name) ?? [];
   lists.set(name, list);

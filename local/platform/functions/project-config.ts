@@ -26,7 +26,7 @@ export interface FunctionEntry {
 /** The CLI reads JSON before TOML. */
 const names = ['config.json', 'config.jsonc', 'config.toml'];
 
-/** The configuration's file in the folder `supabase/`; undefined where there is none. */
+/** Returns the configuration's file in the folder `supabase/`; undefined where there is none. */
 export function configFile(supabase: string): string | undefined {
   return names.map((name) => path.join(supabase, name)).find((file) => fs.existsSync(file));
 }

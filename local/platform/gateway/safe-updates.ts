@@ -18,7 +18,7 @@ export function refusalOfAll(method: string | undefined, path: string, parameter
   return { code: '21000', details: null, hint: null, message: `${statement} requires a WHERE clause` };
 }
 
-/** Whether a parameter chooses rows of the table itself, and not of one that is shown with them. */
+/** Returns whether a parameter chooses rows of the table itself, and not of one that is shown with them. */
 function isFilter([name, value]: [string, string]): boolean {
   // A dot within quotes, or of a value in a JSON column, parts no names.
   const [column = ''] = name.replaceAll(/"[^"]*"/g, 'quoted').split('->');

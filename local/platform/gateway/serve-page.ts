@@ -40,7 +40,7 @@ export async function servePage(
   return true;
 }
 
-/** A file of a page; the packages have its code packed, which is a quarter as large. */
+/** Resolves to a file of a page; the packages have its code packed, which is a quarter as large. */
 async function readPage(file: string): Promise<Buffer | undefined> {
   try {
     return await fs.readFile(file);

@@ -97,7 +97,7 @@ async function outcome(
   }
 }
 
-/** An error as libpq tells it, but for the line of the command. */
+/** Returns an error as libpq tells it, but for the line of the command. */
 function errorText({ message, detail, hint, where }: pg.DatabaseError): string {
   const parts = { ERROR: message, DETAIL: detail, HINT: hint, CONTEXT: where };
   return Object.entries(parts)

@@ -30,7 +30,7 @@ const messages: Record<string, string> = {
   UND_ERR_SOCKET: 'Server returned nothing (no headers, no data)',
 };
 
-/** A sender with connections of its own. `signal` ends what is under way. */
+/** Returns a sender with connections of its own. `signal` ends what is under way. */
 export function createSender(signal: AbortSignal) {
   const dispatcher = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
 

@@ -89,7 +89,7 @@ function nextFrame(bytes: Buffer): Frame | undefined {
   return { opcode: first & 15, isLast: (first & 128) !== 0, payload, rest: bytes.subarray(start + length) };
 }
 
-/** The head of an unmasked frame. */
+/** Returns the head of an unmasked frame. */
 function headOf(opcode: number, length: number): Buffer {
   if (length < 126) return Buffer.from([128 | opcode, length]);
   const head = Buffer.alloc(length < 65_536 ? 4 : 10);

@@ -11,12 +11,12 @@ export interface ListRequest {
 
 const sortColumns = ['name', 'created_at', 'updated_at', 'last_accessed_at'] as const;
 
-/** The folder that a request means: empty, or ending with a slash. */
+/** Returns the folder that a request means: empty, or ending with a slash. */
 export function folderOf({ prefix = '' }: ListRequest): string {
   return prefix && !prefix.endsWith('/') ? `${prefix}/` : prefix;
 }
 
-/** The entries right in the folder: its objects, and one with nulls for each folder in it. */
+/** Returns the entries right in the folder: its objects, and one with nulls for each folder in it. */
 export function listFolder(objects: StoredObject[], request: ListRequest): object[] {
   const folder = folderOf(request);
   const search = (request.search ?? '').toLowerCase();

@@ -32,7 +32,7 @@ export async function findObject({ query }: Session, { bucket, name }: Place): P
   return object;
 }
 
-/** The objects in a folder and its subfolders; `folder` is empty or ends with a slash. */
+/** Resolves to the objects in a folder and its subfolders; `folder` is empty or ends with a slash. */
 export function objectsBelow({ query }: Session, bucket: string, folder: string): Promise<StoredObject[]> {
   const sql = `select ${columns} from storage.objects where bucket_id = $1 and starts_with(name, $2)`;
   return query<StoredObject>(sql, [bucket, folder]);

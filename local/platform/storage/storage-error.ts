@@ -30,7 +30,7 @@ export const tooLarge = () =>
 export const accessDenied = (message: string) => new StorageError(403, 'AccessDenied', message, 'Unauthorized');
 export const invalidRequest = (message: string) => new StorageError(400, 'InvalidRequest', message);
 
-/** The error that the caller sees for anything thrown. */
+/** Returns the error that the caller sees for anything thrown. */
 export function toStorageError(error: unknown): StorageError {
   if (error instanceof StorageError) return error;
   if (error instanceof pg.DatabaseError) {

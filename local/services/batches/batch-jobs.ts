@@ -86,12 +86,12 @@ export class BatchJobs {
     this.bought.set(key, (this.bought.get(key) ?? 0) + 1);
   }
 
-  /** The lines of a batch that were answered before it ended. */
+  /** Returns the lines of a batch that were answered before it ended. */
   answered({ lines, plan }: Batch): Line[] {
     return lines.slice(0, plan.answered ?? lines.length);
   }
 
-  /** The state of a batch, as of its next poll. */
+  /** Returns the state of a batch, as of its next poll. */
   stateOf(batch: Batch): 'rejected' | 'running' | 'completed' | 'expired' | 'cancelled' {
     const { plan, polls, isCancelled, createdAt } = batch;
     if (plan.invalid) return 'rejected';
@@ -101,7 +101,7 @@ export class BatchJobs {
     return plan.end ?? 'completed';
   }
 
-  /** The body of the answer to a question, in the form of its API. */
+  /** Returns the body of the answer to a question, in the form of its API. */
   answerOf(api: Batch['api'], body: Record<string, unknown>, tier = 'batch'): Record<string, unknown> {
     const text = this.answerTo(body);
     const model = String(body.model);

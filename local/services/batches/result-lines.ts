@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Batch, BatchJobs, Line } from './batch-jobs.ts';
 
-/** The lines of a batch's results: OpenAI's two files, or the only one of Anthropic. */
+/** Returns the lines of a batch's results: OpenAI's two files, or the only one of Anthropic. */
 export function resultLines(jobs: BatchJobs, batch: Batch): { output: string[]; errors: string[] } {
   const { api, lines, plan } = batch;
   const change = plan.results ?? ((same: string[]) => same);

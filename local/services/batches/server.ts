@@ -106,7 +106,7 @@ function work(action: Action, path: string, url: URL, bytes: Buffer, { jobs }: S
   return ok(shown(jobs, batch));
 }
 
-/** The file in a form, as fetch writes it. */
+/** Returns the file in a form, as fetch writes it. */
 function fileIn(bytes: Buffer): string {
   const text = bytes.toString();
   const boundary = text.slice(0, text.indexOf('\r\n'));
@@ -149,7 +149,7 @@ function list(jobs: BatchJobs, isMessages: boolean, url: URL): object {
   return { object: 'list', data: data.map((batch) => shown(jobs, batch)), has_more, ...ids };
 }
 
-/** A batch as its API has it. */
+/** Returns a batch as its API has it. */
 function shown(jobs: BatchJobs, batch: Batch): object {
   const state = jobs.stateOf(batch);
   const { id, api, lines, plan, createdAt, metadata, isCancelled } = batch;
@@ -199,7 +199,7 @@ function shown(jobs: BatchJobs, batch: Batch): object {
   };
 }
 
-/** The id of a file of results, which is made when it is read. */
+/** Returns the id of a file of results, which is made when it is read. */
 function keep(jobs: BatchJobs, name: string): string {
   const id = `file_${name.replace(/\W/g, '-')}`;
   jobs.files.set(id, name);

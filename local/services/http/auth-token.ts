@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Whether an Authorization header carries the token after the scheme. With no token set, everybody may come in. */
+/** Returns whether an Authorization header carries the token after the scheme. With no token set, everybody may come in. */
 export function tokenMatches(
   header: string | undefined,
   token: string | undefined,

@@ -44,7 +44,7 @@ export function guardedConnector({ setting, hosts }: AllowedHosts, resolve: Reso
   };
 }
 
-/** An HTTP agent whose connections are those of guardedConnector(). */
+/** Returns an HTTP agent whose connections are those of guardedConnector(). */
 export function guardedAgent(allowed: AllowedHosts, resolve: Resolve): Agent {
   return new Agent({ connect: guardedConnector(allowed, resolve) });
 }

@@ -99,7 +99,7 @@ export function toJobError(error: unknown, url: URL): JobError {
   return unexpectedError(error, url.href);
 }
 
-/** The error for what nobody foresaw, with its name and message. `where` is what was worked on. */
+/** Returns the error for what nobody foresaw, with its name and message. `where` is what was worked on. */
 export function unexpectedError(error: unknown, where: string): JobError {
   const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return new JobError('unexpected_error', `${where}: the service failed on it (${said.slice(0, 300)})`);

@@ -8,7 +8,7 @@ export interface BadRequest {
   field: string;
 }
 
-/** The error message of a field: what was found, and what to send in its place. */
+/** Returns the error message of a field: what was found, and what to send in its place. */
 export function remedy(what: string): (issue: { input?: unknown }) => string {
   return (issue) => `is ${describeKind(issue.input)}; ${what}`;
 }
@@ -20,7 +20,7 @@ export const webUrl = z.url({
   error: remedy('send an http or https URL such as https://example.com/'),
 });
 
-/** The body of `POST /jobs` with the given fields beside those that every service takes. */
+/** Returns the body of `POST /jobs` with the given fields beside those that every service takes. */
 export function jobRequest<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   const common = {
     callback_url: webUrl.optional(),

@@ -78,7 +78,7 @@ export class Jobs<Request extends CommonRequest, Result> {
     return { view, created: true };
   }
 
-  /** The job of that id, unless it is unknown or forgotten. */
+  /** Returns the job of that id, unless it is unknown or forgotten. */
   find(id: string): JobView<Result> | undefined {
     return this.#byId.get(id)?.view;
   }

@@ -12,7 +12,7 @@ export class ApiError extends Error {
     this.code = code;
   }
 
-  /** The body of the answer. */
+  /** Returns the body of the answer. */
   toBody(): { error: { message: string; type: string; param: string | null; code: string | null } } {
     return { error: { message: this.message, type: 'invalid_request_error', param: this.param, code: this.code } };
   }

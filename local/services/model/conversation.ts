@@ -18,7 +18,7 @@ export interface Conversation {
   calls: PastCall[];
 }
 
-/** A conversation in which nothing has been said. */
+/** Returns a conversation in which nothing has been said. */
 export function emptyConversation(): Conversation {
   return { instructions: [], user: [], assistant: [], calls: [] };
 }
@@ -34,19 +34,19 @@ export function say(conversation: Conversation, role: string, text: string): voi
   else conversation.instructions.push(text);
 }
 
-/** The outputs of the calls of this turn. */
+/** Returns the outputs of the calls of this turn. */
 export function outputsOf({ calls }: Conversation): string[] {
   return calls.flatMap(({ output }) => (output === undefined ? [] : [output]));
 }
 
-/** All text of the conversation, for counting and for finding facts. */
+/** Returns all text of the conversation, for counting and for finding facts. */
 export function wholeText(conversation: Conversation): string {
   const { instructions, user, assistant, calls } = conversation;
   const called = calls.map((call) => call.arguments);
   return [...instructions, ...user, ...assistant, ...called, ...outputsOf(conversation)].join('\n');
 }
 
-/** A rough count of tokens: one for each four characters. */
+/** Returns a rough count of tokens: one for each four characters. */
 export function countTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }

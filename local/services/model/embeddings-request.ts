@@ -44,7 +44,7 @@ export function embeddings(body: unknown): object {
   };
 }
 
-/** The vector as 32-bit floats, the lowest byte first. */
+/** Returns the vector as 32-bit floats, the lowest byte first. */
 function toBase64(vector: readonly number[]): string {
   return Buffer.from(new Float32Array(vector).buffer).toString('base64');
 }

@@ -16,14 +16,14 @@ export function pickValue(values: unknown[], taken: string[], material: Material
   return ranked.sort((a, b) => b.rank - a.rank || a.index - b.index)[0]?.value;
 }
 
-/** Whether the material speaks of the named thing, and does not deny it. */
+/** Returns whether the material speaks of the named thing, and does not deny it. */
 export function saysYes(query: Query, material: Material): boolean {
   const { relevance, units } = material;
   const best = material.rank(query).find((index) => relevance.overlap(index, { ...query, description: [] }) > 0);
   return best !== undefined && !negation.test(units[best]?.text ?? '');
 }
 
-/** Whether the material mentions the value at all. */
+/** Returns whether the material mentions the value at all. */
 export function isMentioned(value: unknown, material: Material): boolean {
   return mentions(value, material) > 0;
 }

@@ -78,7 +78,7 @@ export function mergeSchemas(one: JsonSchema, other: JsonSchema): JsonSchema {
   return merged;
 }
 
-/** The types a schema allows, null last; read from its other keywords where it names none. */
+/** Returns the types a schema allows, null last; read from its other keywords where it names none. */
 export function typesOf(schema: JsonSchema): string[] {
   if (schema.type !== undefined) {
     return [schema.type].flat().sort((a, b) => Number(a === 'null') - Number(b === 'null'));

@@ -24,7 +24,7 @@ export class Material {
     return this.relevance.units;
   }
 
-  /** The indexes of all pieces, the best answer to the query first; pieces used before come later. */
+  /** Returns the indexes of all pieces, the best answer to the query first; pieces used before come later. */
   rank(query: Query): number[] {
     const scores = this.units.map((unit, index) => {
       const overlap = this.relevance.overlap(index, query);

@@ -49,7 +49,7 @@ export function messagesApi(token: string | undefined): Hono {
   return app;
 }
 
-/** The cached beginning of a prompt: its instructions where they ask for that and are long enough. */
+/** Returns the cached beginning of a prompt: its instructions where they ask for that and are long enough. */
 function cachedOf({ model, system, tools }: MessagesRequest, cache: Set<string>): CachedTokens {
   const asked = Array.isArray(system) ? system.filter((part) => part.cache_control) : [];
   const prefix = JSON.stringify([model, tools ?? [], asked]);

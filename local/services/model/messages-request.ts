@@ -69,7 +69,7 @@ export interface CachedTokens {
   isRead: boolean;
 }
 
-/** The answer as a message. */
+/** Returns the answer as a message. */
 export function messageOf(read: MessagesRequest, task: Task, answer: Answer, cached: CachedTokens): object {
   const said = answer.kind === 'text' ? answer.text : answer.arguments;
   const isCut = countTokens(said) > read.max_tokens;

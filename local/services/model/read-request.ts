@@ -37,7 +37,7 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.outpu
   throw new ApiError(400, `${where} is ${describeKind(value)}: ${issue?.message}.`, param || null, 'invalid_value');
 }
 
-/** A function tool in the form in which it is picked and filled. Checks its schema if it is strict. */
+/** Returns a function tool in the form in which it is picked and filled. Checks its schema if it is strict. */
 export function toTool(fields: z.output<z.ZodObject<typeof functionFields>>, param: string): Tool {
   const parameters = (fields.parameters ?? {
     type: 'object',
@@ -48,7 +48,7 @@ export function toTool(fields: z.output<z.ZodObject<typeof functionFields>>, par
   return { name: fields.name, description: fields.description ?? '', parameters, param };
 }
 
-/** The tools and the choice among them. Throws ApiError 400 when the choice names a tool that is not given. */
+/** Returns the tools and the choice among them. Throws ApiError 400 when the choice names a tool that is not given. */
 export function readToolChoice(choice: string | { name: string } | null | undefined, tools: Tool[]): ToolChoice {
   if (choice === null || choice === undefined) return { mode: 'auto' };
   if (typeof choice === 'string') return { mode: choice as 'none' | 'auto' | 'required' };

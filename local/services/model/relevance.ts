@@ -7,7 +7,7 @@ const stopWords = new Set(
 );
 const suffixes = ['ations', 'ation', 'ments', 'ment', 'ings', 'ing', 'ers', 'er', 'ed', 'es', 's', 'ly'];
 
-/** The words of a text that carry meaning: lower case, parted at camelCase and snake_case, roughly stemmed. */
+/** Returns the words of a text that carry meaning: lower case, parted at camelCase and snake_case, roughly stemmed. */
 export function wordsOf(text: string): string[] {
   return text
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -55,7 +55,7 @@ export class Relevance {
     return this.#frequency.get(word) ?? 0;
   }
 
-  /** How much of the query the piece at `index` answers; 0 when they share no word. */
+  /** Returns how much of the query the piece at `index` answers; 0 when they share no word. */
   overlap(index: number, query: Query): number {
     const words = this.#words[index];
     if (!words) return 0;
@@ -68,7 +68,7 @@ export class Relevance {
     return weigh(query.name, 2) + weigh(query.description, 1);
   }
 
-  /** How well the piece at `index` would stand for the whole text: common words of the text, early, of a fair length. */
+  /** Returns how well the piece at `index` would stand for the whole text: common words of the text, early, of a fair length. */
   salience(index: number): number {
     const words = this.#words[index]?.text ?? new Set<string>();
     const common = [...words].reduce((sum, word) => sum + Math.min(this.frequency(word) - 1, 4), 0);

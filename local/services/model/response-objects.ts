@@ -5,12 +5,12 @@ import type { Answer } from './answer.ts';
 import { countTokens } from './conversation.ts';
 import type { ResponsesRequest } from './responses-request.ts';
 
-/** An id as OpenAI makes them, such as "resp_…". */
+/** Returns an id as OpenAI makes them, such as "resp_…". */
 export function newId(prefix: string): string {
   return `${prefix}_${randomBytes(16).toString('hex')}`;
 }
 
-/** A response that has been accepted and not yet worked on. */
+/** Returns a response that has been accepted and not yet worked on. */
 export function queuedResponse(read: ResponsesRequest): Response {
   return {
     id: newId('resp'),
@@ -37,7 +37,7 @@ export function queuedResponse(read: ResponsesRequest): Response {
   };
 }
 
-/** The response with its answer: completed, or incomplete where the answer is longer than the request allows. */
+/** Returns the response with its answer: completed, or incomplete where the answer is longer than the request allows. */
 export function answeredResponse(response: Response, answer: Answer, prompt: string): Response {
   const said = answer.kind === 'text' ? answer.text : answer.arguments;
   const most = response.max_output_tokens ?? Infinity;
@@ -57,7 +57,7 @@ export function answeredResponse(response: Response, answer: Answer, prompt: str
   };
 }
 
-/** The answer as a chat completion. */
+/** Returns the answer as a chat completion. */
 export function chatCompletion(model: string, answer: Answer, prompt: string): ChatCompletion {
   const isCall = answer.kind === 'call';
   const { input_tokens, output_tokens, total_tokens } = usage(

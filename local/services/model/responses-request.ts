@@ -61,7 +61,7 @@ export function readResponsesRequest(body: unknown): ResponsesRequest {
   return read;
 }
 
-/** The task of a request, with the items of the stored conversation before it. Throws ApiError 400. */
+/** Returns the task of a request, with the items of the stored conversation before it. Throws ApiError 400. */
 export function toTask(read: ResponsesRequest, before: InputItem[]): Task {
   const format = read.text?.format;
   const param = 'text.format.schema';
@@ -75,7 +75,7 @@ export function toTask(read: ResponsesRequest, before: InputItem[]): Task {
   };
 }
 
-/** The request's input as a list of items. */
+/** Returns the request's input as a list of items. */
 export function itemsOf(read: ResponsesRequest): InputItem[] {
   return typeof read.input === 'string' ? [{ role: 'user', content: read.input }] : read.input;
 }

@@ -26,7 +26,7 @@ export function readUnits(texts: string[]): Unit[] {
   return units.filter(({ text }) => !seen.has(text) && seen.add(text)).slice(0, mostUnits);
 }
 
-/** The part of a text that stands outside its tags and fences. */
+/** Returns the part of a text that stands outside its tags and fences. */
 export function requestOf(text: string): string {
   let at = 0;
   let outside = '';
@@ -38,7 +38,7 @@ export function requestOf(text: string): string {
   return outside === '' ? text : outside;
 }
 
-/** The objects that stand in a text as JSON, each alone within tags or fences. */
+/** Returns the objects that stand in a text as JSON, each alone within tags or fences. */
 export function objectsIn(text: string): object[] {
   return setOffParts(text.slice(0, longestText))
     .map(({ body }) => parseJson(body))

@@ -34,7 +34,7 @@ export class StoredResponses {
     this.#options = options;
   }
 
-  /** The response that an idempotency key has already made. Throws ApiError 409 when that was of another request. */
+  /** Returns the response that an idempotency key has already made. Throws ApiError 409 when that was of another request. */
   findByKey(key: string | undefined, request: ResponsesRequest): Response | undefined {
     const known = key === undefined ? undefined : this.#byKey.get(key);
     if (!known || isDeepStrictEqual(known.request, request)) return known && this.#byId.get(known.id)?.response;
@@ -42,12 +42,12 @@ export class StoredResponses {
     throw new ApiError(409, message, null, 'idempotency_key_reused');
   }
 
-  /** The stored response of that id. Throws ApiError 404. */
+  /** Returns the stored response of that id. Throws ApiError 404. */
   get(id: string): Response {
     return this.#stored(id).response;
   }
 
-  /** The conversation up to and with the response of that id. Throws ApiError 404. */
+  /** Returns the conversation up to and with the response of that id. Throws ApiError 404. */
   itemsOf(id: string): InputItem[] {
     const { items, response } = this.#stored(id);
     return [...items, ...(response.output as InputItem[])];

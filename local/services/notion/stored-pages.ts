@@ -17,7 +17,7 @@ export interface StoredDataSource {
   pages: StoredPage[];
 }
 
-/** A page in the API's own form. */
+/** Returns a page in the API's own form. */
 export function pageOf(
   { id, created_time, last_edited_time = created_time, properties }: StoredPage,
   dataSource: string,

@@ -75,7 +75,7 @@ export class PageReaders {
   }
 }
 
-/** The next message of a process; rejects when it ends before that. */
+/** Resolves to the next message of a process; rejects when it ends before that. */
 async function messageOf<T>(reader: ChildProcess, signal: AbortSignal): Promise<T> {
   const settled = new AbortController();
   const ended = once(reader, 'close', { signal: settled.signal }).then(([code, killedBy]) => {

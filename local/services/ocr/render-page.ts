@@ -82,7 +82,7 @@ async function drawPdf(bytes: Uint8Array, number: number, stopAtErrors: boolean)
   }
 }
 
-/** The size of a PNG or JPEG image by its header alone; null for another kind. */
+/** Returns the size of a PNG or JPEG image by its header alone; null for another kind. */
 function measure(bytes: Uint8Array): { width: number; height: number } | null {
   try {
     const { type, width, height } = imageSize(bytes);

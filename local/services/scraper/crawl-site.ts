@@ -122,7 +122,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
   }
 }
 
-/** Why a page has no text to be kept; null where it has one. */
+/** Returns why a page has no text to be kept; null where it has one. */
 function whyEmpty({ markdown }: ReadPage): string | null {
   if (!/[\p{L}\p{N}]/u.test(markdown)) return 'no readable text was found';
   const lack = lacksContent(markdown);

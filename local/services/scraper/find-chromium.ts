@@ -12,7 +12,7 @@ const macPrograms = [
 export const installChromium =
   'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell';
 
-/** The program of Chromium or Chrome: CHROMIUM_PATH, else the first that this machine has; undefined without one. */
+/** Returns the program of Chromium or Chrome: CHROMIUM_PATH, else the first that this machine has; undefined without one. */
 export function findChromium(env: Record<string, string | undefined> = process.env): string | undefined {
   if (env.CHROMIUM_PATH) return env.CHROMIUM_PATH;
   const folders = (env.PATH ?? process.env.PATH ?? '').split(path.delimiter);

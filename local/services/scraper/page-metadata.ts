@@ -55,7 +55,7 @@ export function readMetadata(document: Document, url: URL, base: URL): PageMetad
   };
 }
 
-/** The page's meta elements by name, lower case; the first of a name counts. */
+/** Returns the page's meta elements by name, lower case; the first of a name counts. */
 function readMeta(document: Document): Map<string, string> {
   const meta = new Map<string, string>();
   for (const element of document.querySelectorAll('meta[content]')) {
@@ -90,7 +90,7 @@ function readCanonical(text: string, url: URL, base: URL): string | null {
   return isStart && (url.pathname !== '/' || url.search !== '') ? null : canonical;
 }
 
-/** The name in a line that says who wrote a page; null where it is none, such as the address of a profile. */
+/** Returns the name in a line that says who wrote a page; null where it is none, such as the address of a profile. */
 export function readName(text: string): string | null {
   const name = text
     .replace(/\s+/g, ' ')

@@ -66,12 +66,12 @@ export function leadsTo({ url, contentType, body }: Fetched): URL | null {
   return next.href === url.href ? null : next;
 }
 
-/** The address against which a page's relative addresses are read. */
+/** Returns the address against which a page's relative addresses are read. */
 export function baseOf({ base }: PageOnward, url: URL): URL {
   return base !== null && URL.canParse(base, url) ? new URL(base, url) : url;
 }
 
-/** The address in `5; url=/next`; null where the page is shown for longer, or only loads itself anew. */
+/** Returns the address in `5; url=/next`; null where the page is shown for longer, or only loads itself anew. */
 function refreshOf(attributes: Record<string, string>): string | null {
   if (attributes['http-equiv']?.trim().toLowerCase() !== 'refresh') return null;
   const parts = /^\s*(\d+(?=\D)|(?=\.))(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(

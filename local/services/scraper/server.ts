@@ -70,7 +70,7 @@ export async function startScraper(options: ScraperOptions): Promise<Service> {
   };
 }
 
-/** The browser for which SCRAPER_BROWSER asks. Throws an Error on another value than it may have. */
+/** Resolves to the browser for which SCRAPER_BROWSER asks. Throws an Error on another value than it may have. */
 async function startBrowser(env: Record<string, string | undefined>): Promise<PageBrowser | undefined> {
   const value = env.SCRAPER_BROWSER ?? '';
   if (/^(?:0|false|off|no)?$/i.test(value)) return undefined;

@@ -37,7 +37,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The objects at the top and in a graph. */
+/** Returns the objects at the top and in a graph. */
 function nodesOf(value: unknown): Node[] {
   const top = Array.isArray(value) ? value : [value];
   return top
@@ -55,7 +55,7 @@ function isArticle(node: Node): boolean {
   return [node['@type']].flat().some((type) => typeof type === 'string' && articles.test(type));
 }
 
-/** The text itself, that under `key` of an object, or either of the first in a list. */
+/** Returns the text itself, that under `key` of an object, or either of the first in a list. */
 function textOf(value: unknown, key: string): string | undefined {
   const one = Array.isArray(value) ? value[0] : value;
   const text = isNode(one) ? one[key] : one;

@@ -49,7 +49,7 @@ class MaskReader {
   }
 }
 
-/** The value with nothing but what the mask keeps; lists are masked item by item. */
+/** Returns the value with nothing but what the mask keeps; lists are masked item by item. */
 export function masked(value: unknown, mask: FieldMask | null): unknown {
   if (mask === null || mask.has('*')) return value;
   if (Array.isArray(value)) return value.map((item) => masked(item, mask));

@@ -97,7 +97,7 @@ async function giveSpreadsheet(c: Context, folder: string, { publicKey }: Keys):
 /** The file that was read last: a long sheet is asked for range by range. */
 let last: { ending: string; text: string; tabs: Tab[] | null } | undefined;
 
-/** The tabs of a spreadsheet; null where it is not shared. */
+/** Returns the tabs of a spreadsheet; null where it is not shared. */
 function tabsOf({ ending, text }: { ending: string; text: string }): Tab[] | null {
   if (last?.ending === ending && last.text === text) return last.tabs;
   const isShared = ending === 'csv' || (JSON.parse(text) as { shared?: boolean }).shared !== false;

@@ -24,7 +24,7 @@ export function readSpreadsheet({ ending, text }: { ending: string; text: string
   }));
 }
 
-/** A text as the API shows it: a web address alone in a cell is a link. */
+/** Returns a text as the API shows it: a web address alone in a cell is a link. */
 function cellOf(text: string): CellData {
   if (text === '') return {};
   const cell: CellData = { formattedValue: text, userEnteredValue: { stringValue: text } };

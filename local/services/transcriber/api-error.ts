@@ -9,7 +9,7 @@ export class ApiError extends Error {
     this.name = 'ApiError';
   }
 
-  /** The body of the answer. */
+  /** Returns the body of the answer. */
   toBody(requestId: string): { err_code: string; err_msg: string; request_id: string } {
     return { err_code: this.code, err_msg: this.message, request_id: requestId };
   }

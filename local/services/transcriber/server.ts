@@ -101,7 +101,7 @@ function transcriberApp({ key, fetching, callbackDelaysMs, stop }: App): Hono {
   return app;
 }
 
-/** The recording: the body itself, or what lies at the URL in a JSON body. Rejects with an ApiError. */
+/** Resolves to the recording: the body itself, or what lies at the URL in a JSON body. Rejects with an ApiError. */
 async function readSound(c: Context, fetching: FetchDocumentOptions, stop: AbortSignal): Promise<Uint8Array> {
   if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
     return new Uint8Array(await c.req.arrayBuffer());

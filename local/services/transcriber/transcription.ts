@@ -13,7 +13,7 @@ const silence = {
     'whose Storage and functions it can reach.',
 };
 
-/** The answer to a request, in the form of Deepgram's, from what the recording says of itself. */
+/** Returns the answer to a request, in the form of Deepgram's, from what the recording says of itself. */
 export function transcriptionOf(recording: Recording, bytes: Uint8Array, query: ListenQuery, requestId: string) {
   const { seconds, channels, transcript, language } = recording;
   const paragraphs = spreadOver(seconds, transcript);
@@ -102,7 +102,7 @@ function timesOf(words: Sentence['words']): { start: number; end: number } {
   return { start: words[0]?.start ?? 0, end: words.at(-1)?.end ?? 0 };
 }
 
-/** A word as it is without the punctuation around it. */
+/** Returns a word as it is without the punctuation around it. */
 function bare(word: string): string {
   return word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, '') || word;
 }

@@ -121,7 +121,7 @@ export function excerpt(text: string, most: number): string {
   return storableText(text.slice(0, text.length <= most ? most : boundaryBefore(text, most)));
 }
 
-/** The last place at or before `at` that lies between two characters as readers see them. */
+/** Returns the last place at or before `at` that lies between two characters as readers see them. */
 function boundaryBefore(text: string, at: number): number {
   let from = Math.max(0, at - LONGEST_GRAPHEME);
   if (isTrailing(text, from)) from -= 1;

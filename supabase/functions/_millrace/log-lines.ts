@@ -75,7 +75,7 @@ export class LogLines {
     (this.#timer as { unref?(): void }).unref?.();
   }
 
-  /** How many events the platform would keep now. */
+  /** Returns how many events the platform would keep now. */
   #room(): number {
     const now = Date.now();
     this.#written = this.#written.filter((at) => at <= now && at > now - WINDOW_MS);

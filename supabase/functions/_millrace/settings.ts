@@ -131,7 +131,7 @@ export function readSettings<G extends SettingsGroup>(group: G, env: Env): z.out
   throw new MisconfiguredError(`${[...faults.values()].join('; ')}. ${where}`);
 }
 
-/** The faults in these groups of settings, one sentence a group; none when all is well. */
+/** Returns the faults in these groups of settings, one sentence a group; none when all is well. */
 export function settingsFaults(groups: readonly SettingsGroup[], env: Env): string[] {
   return groups.flatMap((group) => {
     try {

@@ -145,7 +145,7 @@ test('rows of which no history is kept are adopted as well', async ({ engine }) 
   expect(await runStage(engine, 'classify', 'page_links')).toHaveLength(2);
 });
 
-test('it goes on from portion to portion; one that is lost is done again', async ({ engine }) => {
+test('adopt() goes on from portion to portion; a portion that is lost is done again', async ({ engine }) => {
   await makeOldNotes(engine);
   await insertOld(engine, ...Array.from({ length: 25 }, (_, place) => (place % 2 ? 'pending' : 'enriched')));
   const adopted = () => engine.value<number>('select count(*)::int from public.note where status_code is not null');
@@ -189,7 +189,7 @@ test('two who adopt at once adopt different rows, and none is adopted twice', as
   expect(await engine.value('select count(*)::int from public.note_history')).toBe(20);
 });
 
-test('what waits at a gate begins by portions, behind what it brings along, or when somebody writes it', async ({
+test('an adopted row at a gate begins by portions, behind what it brings along, or when a person writes it', async ({
   engine,
 }) => {
   await makeOldNotes(engine);

@@ -180,7 +180,7 @@ describe('locks', () => {
     expect(await checkpoint(worker, item, [modelTurn(1)])).toMatchObject({ status: 'accepted' });
   });
 
-  test('whoever ends the attempt waits for a checkpoint under way, so that its turn is not lost', async ({
+  test('a call that ends the attempt waits for a checkpoint under way, so that its turn is not lost', async ({
     engine,
   }) => {
     const { worker, item } = await claimed(engine, {}, atOnce);

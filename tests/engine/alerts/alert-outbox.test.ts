@@ -39,7 +39,7 @@ async function alarmed(engine: Engine, channels: string[] = ['ops'], rule: objec
   await minutes(engine, 1);
 }
 
-test('what is raised, stays open and is over is told, its beginning and its end, each once', async ({ engine }) => {
+test('a message reports the beginning and the end of an alert, each once', async ({ engine }) => {
   await alarmed(engine);
   expect(await deliver(engine)).toEqual(['raised backlog']);
   await minutes(engine, 20);
@@ -517,7 +517,7 @@ test('the end of an alert whose rule is gone is told to those alone who heard of
   expect((await take(engine)).map(({ channel, events }) => [channel, events[0]?.event])).toEqual([['ops', 'resolved']]);
 });
 
-test('without a channel nothing is sent, and one that comes later hears what is open', async ({ engine }) => {
+test('without a channel nothing is sent, and a later channel gets the alerts that are open', async ({ engine }) => {
   await alarmed(engine, []);
   expect(await engine.value('select count(*)::int from millrace.alert_messages')).toBe(0);
   await addChannel(engine);

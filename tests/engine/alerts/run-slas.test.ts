@@ -46,7 +46,7 @@ test('more than one run in twenty past the bound is too many, one in twenty is n
   expect(await told(engine)).toMatchObject({ runs: '21', ok: false });
 });
 
-test('what never ends counts with its age, so that an outage does not look healthy', async ({ engine }) => {
+test('a run that does not end counts with its age, so that an outage does not look healthy', async ({ engine }) => {
   await bounded(engine);
   await runFor(engine, 10, 1);
   await engine.queued('only', 30);

@@ -44,7 +44,7 @@ test('a run past the bound of its stage is late at once, and told with what it i
   ]);
 });
 
-test('it ends when the stage is done, and the next stage has a bound of its own', async ({ engine }) => {
+test('the time of a stage ends when it is done, and the next stage has a bound of its own', async ({ engine }) => {
   await engine.pipeline(chain(['only', 'next'], bound));
   await engine.queued('only', 2);
   await engine.advance('11 minutes');

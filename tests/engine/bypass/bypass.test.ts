@@ -24,7 +24,7 @@ const remembered = async (engine: Engine): Promise<string[]> =>
     (row) => row.entity_id,
   );
 
-test('what is queued at a bypassed stage is skipped with the reason and remembered, and the run goes on', async ({
+test('a row that is queued at a bypassed stage is skipped with the reason and remembered, and its run goes on', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two', 'three']));
@@ -111,7 +111,7 @@ test('a sweep that looked before the bypass was ended leaves nothing out', async
   expect(await engine.rows(`select message from millrace.log where code = 'row_passed_over'`)).toEqual([]);
 });
 
-test('it ends by itself when its time is over, and wakes the stage', async ({ engine }) => {
+test('a bypass ends by itself when its time is over, and wakes the stage', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['one']));
   await bypass(engine, 'one', 30);
@@ -387,7 +387,7 @@ test('a bypass waits for a claim that is taking what is queued, and leaves that 
   expect(await engine.statuses(first)).toEqual({ one: 'completed' });
 });
 
-test('without a projection it waits for the claim itself', async ({ engine }) => {
+test('without a projection a bypass waits for the claim itself', async ({ engine }) => {
   await engine.pipeline(chain(['one']), { projection: 'none' });
   const [id] = await engine.insert(1);
   await engine.value(`select millrace.start('flow', $1)`, [id]);
@@ -421,7 +421,7 @@ test('a session that dies in a portion leaves nothing half-done, and the next sw
   expect(await remembered(engine)).toEqual(ids);
 });
 
-test('what a sweep looks at for a bypass does not grow with what it has left out, nor with the history', async ({
+test('a sweep reads no more rows for a bypass after more rows were left out, nor with a longer history', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two']));
@@ -468,7 +468,7 @@ test('a stage that becomes one of which no worker takes anything is bypassed no 
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'waiting'`)).toBe(2);
 });
 
-test('what goes on without a stage is still charged to its tenant', async ({ engine }) => {
+test('a row that goes on without a stage is still charged to its tenant', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, tenant text)');
   await engine.define({
     pipeline: 'flow',

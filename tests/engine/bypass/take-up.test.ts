@@ -43,7 +43,7 @@ test('rows start at the stage with the results before it, oldest first, as many 
   ]);
 });
 
-test('what comes after the stage is done again with its result', async ({ engine }) => {
+test('the stages after a taken-up stage are done again with its result', async ({ engine }) => {
   const [id] = await leftOut(engine, 1, ['one', 'two', 'three']);
   const [before] = await runStage(engine, 'three');
   expect(before?.needs).toEqual({ two: null });
@@ -186,7 +186,7 @@ test('a row of one status column goes on from the word that it kept', async ({ e
   expect(await engine.rows('select status from public.link')).toEqual([{ status: 'extracted' }]);
 });
 
-test('what cannot be taken up is refused with the remedy', async ({ engine }) => {
+test('a row that cannot be taken up is refused with the remedy', async ({ engine }) => {
   await leftOut(engine, 1);
   const refused = (call: string) => engine.refusal(`select millrace.${call}`);
   expect(await refused(`take_up('flow', 'tow')`)).toMatchObject({ code: 'MR003' });
@@ -207,7 +207,7 @@ test('what cannot be taken up is refused with the remedy', async ({ engine }) =>
   });
 });
 
-test('what a call looks at does not grow with what is remembered or has been', async ({ engine }) => {
+test('a call of take_up() reads no more rows after more are remembered or were taken up', async ({ engine }) => {
   await leftOut(engine, 300);
   await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts, millrace.bypassed, public.items');
   const rows = () => planRows(engine.database.superUrl, `select millrace.take_up('flow', 'two', 20)`);

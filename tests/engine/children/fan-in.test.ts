@@ -459,7 +459,7 @@ test('a child that is retried while its parent still waits counts again', async 
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
-test("what the stage's apply function refuses is tried again over the same children", async ({ engine }) => {
+test('a result that the stage’s apply function refuses is tried again over the same children', async ({ engine }) => {
   await engine.sql.query(`create function public.bind(p_items jsonb) returns void language plpgsql as $$
     begin if (select count(*) from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'split') = 1 then raise 'no glue'; end if; end $$`);
   const { folder, fanOut } = await joining(engine, 2, {}, { apply: 'public.bind' });

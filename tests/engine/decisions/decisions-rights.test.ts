@@ -154,7 +154,7 @@ describe("with policies that ask the entity's own", () => {
   });
 });
 
-it('who may only read hears that the decision is not theirs', async () => {
+it('a user who may only read is refused, since the decision is not theirs', async () => {
   await engine.sql.query(selectPolicy);
   expect(await visible(tenant)).toEqual([own]);
   expect(await refused(tenant, own)).toMatchObject({ code: 'MR003' });

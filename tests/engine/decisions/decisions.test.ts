@@ -296,7 +296,7 @@ test('a stage that starts over asks anew, whatever was decided before', async ({
   ]);
 });
 
-test("what the stage's apply function writes commits with the decision, and its fault is the person's answer", async ({
+test('the writes of the stage’s apply function commit with the decision, and its error answers the person', async ({
   engine,
 }) => {
   await engine.sql.query(`

@@ -109,7 +109,7 @@ test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
   },
 );
 
-test('what pg_net itself refuses is reported, never raised', async ({ engine }) => {
+test('a wake-up that pg_net refuses is reported, never raised', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   await engine.configureDoorbell();
   const owner = await engine.database.connect('supabase_admin');

@@ -69,7 +69,7 @@ test('a status that a user’s trigger writes by hand is refused as if the user 
   expect(await engine.refusal(`update public.items set label = 'x'`)).toMatchObject({ code: 'MR005' });
 });
 
-test('what an apply function writes counts as intake', async ({ engine }) => {
+test('a status that an apply function writes starts its stage', async ({ engine }) => {
   await engine.sql.query(`
     create function public.spawn(p_items jsonb) returns void language plpgsql as $$
     begin

@@ -45,7 +45,7 @@ for (const projection of ['columns', 'none']) {
   });
 }
 
-test('its function is woken', async ({ engine }) => {
+test('the function of a due row is woken', async ({ engine }) => {
   await define(engine);
   await engine.configureDoorbell();
   await insert(engine, 0);

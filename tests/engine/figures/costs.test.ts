@@ -56,7 +56,7 @@ test('a cost is 0 only where somebody named that price, else null', async ({ eng
   expect(await runCost(engine, 999)).toBeNull();
 });
 
-test('what a run cost is told with how many of its attempts used what nobody reported', async ({ engine }) => {
+test('the cost of a run comes with the number of its attempts whose usage is unreported', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   const { id: run } = await engine.run(id);
@@ -121,7 +121,7 @@ test('children are counted to the stage they are for, however deep', async ({ en
   ]);
 });
 
-test('what children had cost that are deleted since, their parent has paid all the same', async ({ engine }) => {
+test('the cost of a parent includes children that are deleted since', async ({ engine }) => {
   await defineFamily(engine);
   const [folder] = await startFolders(engine);
   const spawner = await Spawner.of(engine);

@@ -310,7 +310,7 @@ test.for([
   });
 });
 
-test('what is live is counted to a bound, and a count that stopped there is named', async ({ engine }) => {
+test('live attempts are counted to a bound, and a count that stopped there is named', async ({ engine }) => {
   await engine.pipeline(chain(['only'], { retry: { max_attempts: 1 } }));
   await engine.queued('only', 1010);
   const worker = await Worker.of(engine, 'only');

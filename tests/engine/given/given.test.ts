@@ -98,7 +98,9 @@ test('a first run may begin in mid-pipeline where all before it would be skipped
   expect((await worker.takeOne()).needs).toEqual({ sum: null });
 });
 
-test('it may not where a stage before it has work to do, and nothing is written', async ({ engine }) => {
+test('a first run may not begin at a stage after one that has work to do, and nothing is written', async ({
+  engine,
+}) => {
   await define(engine);
   const insertion = `insert into public.items (label, content, tag_status) values ('a', 'text', 'queued')`;
   expect(await engine.refusal(insertion)).toMatchObject({
@@ -109,7 +111,7 @@ test('it may not where a stage before it has work to do, and nothing is written'
   expect(await engine.value('select count(*)::int from public.items')).toBe(0);
 });
 
-test('what a stage writes into the row later is not what the row brought along', async ({ engine }) => {
+test('a value that a stage writes into the row later does not count as given', async ({ engine }) => {
   await define(engine);
   const id = await insert(engine, { label: 'a' });
   await start(engine, id);
@@ -119,9 +121,7 @@ test('what a stage writes into the row later is not what the row brought along',
   expect(await begun(engine, id)).toMatchObject({ sum: 'queued' });
 });
 
-test('what the row brought along is skipped when the run comes to it, though it is gone by then', async ({
-  engine,
-}) => {
+test('a stage whose result the row brought along is skipped, though the value is gone by then', async ({ engine }) => {
   await define(engine);
   const id = await insert(engine, { label: 'a', tags: 'a' });
   await start(engine, id);

@@ -98,7 +98,9 @@ findingsTest(
   },
 );
 
-test('what runs beside the stage is cancelled, its token is void, and it counts as skipped', async ({ engine }) => {
+test('a stage beside the one that ends the run is cancelled, its token is void, and it counts as skipped', async ({
+  engine,
+}) => {
   await engine.pipeline([
     { name: 'fetch' },
     { name: 'score', needs: ['fetch'], ends: [irrelevant] },

@@ -67,7 +67,7 @@ for (const projection of ['columns', 'none']) {
   });
 }
 
-test('it may be begun again and again', async ({ engine }) => {
+test('a stage on demand may be begun again and again', async ({ engine }) => {
   const id = await over(engine);
   for (let times = 0; times < 2; times++) {
     await engine.queue('revise', [id]);
@@ -78,7 +78,7 @@ test('it may be begun again and again', async ({ engine }) => {
   expect(await engine.statuses(id)).toMatchObject({ revise: 'completed', republish: 'completed' });
 });
 
-test('what follows it cannot begin without it', async ({ engine }) => {
+test('a stage after one on demand cannot begin without it', async ({ engine }) => {
   const id = await over(engine);
   expect(await engine.refusal(`update public.items set republish_status = 'queued' where id = $1`, [id])).toMatchObject(
     {
@@ -89,7 +89,7 @@ test('what follows it cannot begin without it', async ({ engine }) => {
   );
 });
 
-test('what follows it cannot begin without it while its run is under way either', async ({ engine }) => {
+test('a stage after one on demand cannot begin without it while the run is under way either', async ({ engine }) => {
   await engine.pipeline([...published(), { name: 'archive', needs: ['print'] }]);
   const [id] = await engine.queued('print');
   await runStage(engine, 'print');
@@ -121,7 +121,7 @@ test('nor can what waits for a threshold of a map that nobody asked for', async 
   expect(await folderStatuses(engine, folder as string)).toMatchObject({ split: 'pending', peek: 'pending' });
 });
 
-test('it cannot begin before what it needs, and a run under way is not disturbed by the refusal', async ({
+test('a stage on demand cannot begin before its needs, and a run under way is not disturbed by the refusal', async ({
   engine,
 }) => {
   await engine.pipeline(published());

@@ -212,7 +212,9 @@ test('doctor judges no request of the project’s own, nor an answer of before a
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'answered 202' }]);
 });
 
-test('what doctor remembers of wakes is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
+test('the answers to wake-ups that doctor() keeps are bounded, and are lost with pg_net’s own rows in a crash', async ({
+  engine,
+}) => {
   await healthy(engine);
   await engine.sql.query(
     `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 2000) n`,

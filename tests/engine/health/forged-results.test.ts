@@ -54,7 +54,7 @@ test('a grant on the whole table lets an owner forge results: doctor() gives the
   expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
 });
 
-test('what everybody was granted is taken from everybody', async ({ engine }) => {
+test('a right that public was granted is revoked from public', async ({ engine }) => {
   await define(engine);
   await engine.sql.query('grant update on public.items to public');
   const ill = await found(engine);

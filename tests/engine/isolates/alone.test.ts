@@ -29,7 +29,7 @@ async function lost(engine: Engine, count: number): Promise<string[]> {
   return ids;
 }
 
-test('what was lost runs alone when nothing else is queued, and its worker takes nothing beside it', async ({
+test('a lost attempt runs alone when nothing else is queued, and its worker takes nothing beside it', async ({
   engine,
 }) => {
   await lost(engine, 2);
@@ -70,7 +70,7 @@ test('a worker that has left, and so is in a retired isolate, runs them one by o
   expect((await retired.complete(done(second), 10)).batch).toEqual([]);
 });
 
-test('what was lost alone is what the next idle host runs first, and no retired one', async ({ engine }) => {
+test('an attempt that was lost alone is the first of the next idle host, and of no retired one', async ({ engine }) => {
   const ids = await lost(engine, 1);
   await (await Worker.of(engine, 'only')).take(1);
   await expire(engine);
@@ -131,7 +131,7 @@ test('a row that is lost in an isolate that others had worn is not blamed for it
   expect(remedyOf('lost_lease')?.remedy, 'what stands beside it').toContain('CPU or memory: give the stage a smaller');
 });
 
-test('what has waited a minute to run alone is what the next idle host begins with', async ({ engine }) => {
+test('an attempt that has waited a minute to run alone is the first of the next idle host', async ({ engine }) => {
   const ids = await lost(engine, 1);
   const fresh = await engine.queued('only', 5);
   expect(idsOf(await (await Worker.of(engine, 'only')).take(1))).toEqual(fresh.slice(0, 1));
@@ -139,7 +139,7 @@ test('what has waited a minute to run alone is what the next idle host begins wi
   expect(idsOf(await (await Worker.of(engine, 'only')).take(10))).toEqual(ids);
 });
 
-test('what must be alone waits until its host is idle, and another host is free to take it', async ({ engine }) => {
+test('an isolated attempt waits until its host is idle, and another host may take it', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 9, retry: atOnce }]);
   const host = randomUUID();
   const [busy, beside] = [await on(engine, host), await on(engine, host)];

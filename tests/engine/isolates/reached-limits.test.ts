@@ -53,7 +53,9 @@ test.for(['cpu', 'memory'])(
   },
 );
 
-test('what was released for a limit is due at once, and no host has two of it in work', async ({ engine }) => {
+test('an attempt that was released for a limit is due at once, and no host has two such in work', async ({
+  engine,
+}) => {
   await engine.pipeline([{ name: 'only', max_workers: 100 }]);
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
@@ -104,7 +106,7 @@ test('a limit is no release in a row: two before it leave a row its turn alone',
   expect(await engine.attempts(id)).toEqual(['only 1 completed']);
 });
 
-test('what ran alone stays alone when its workers release it three times', async ({ engine }) => {
+test('an attempt that ran alone stays isolated when its workers release it three times', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', retry: { max_attempts: 2, ...atOnce } }]);
   const [id] = await engine.queued('only');
   const worker = await Worker.of(engine, 'only');
@@ -126,7 +128,7 @@ test('a release that names an unknown limit is rejected, and the attempt stays h
   expect(await worker.report(completed(item))).toEqual(['accepted']);
 });
 
-test('at a stage with groups it is claimed alone too, whatever group it is in', async ({ engine }) => {
+test('at a stage with groups an isolated attempt is claimed alone too, whatever group it is in', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only', limits: { concurrency: { column: 'key', limit: 5 } }, max_workers: 20 }]);
   await engine.sql.query(

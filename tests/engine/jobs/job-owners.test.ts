@@ -101,7 +101,7 @@ test('a question that names no job is refused', async ({ engine }) => {
   expect(refusal).toMatchObject({ code: 'MR002', hint: expect.stringContaining('{job_id}') });
 });
 
-test('what keeps a job from being finished stands in the log and in doctor(), the first of each minute', async ({
+test('a fault that keeps a job from being finished stands in the log and in doctor(), the first of each minute', async ({
   engine,
 }) => {
   const { batch } = await underWay(engine);

@@ -130,7 +130,7 @@ test('pausing is written down by a function and by the API', async ({ engine }) 
   });
 });
 
-test('what workers and users’ own writes do is not written down', async ({ engine }) => {
+test('the journal has no entry of what workers do, nor of users’ own writes', async ({ engine }) => {
   await engine.pipeline(stages);
   await runIn(engine, 'backoff');
   const [id] = await engine.queued('one');

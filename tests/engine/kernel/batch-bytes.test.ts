@@ -81,7 +81,7 @@ test('the results of what a stage needs count as well', async ({ engine }) => {
   }
 });
 
-test('what is stored packed counts with what it unpacks to', async ({ engine }) => {
+test('a compressed value counts with its unpacked size', async ({ engine }) => {
   await setUp(engine);
   await engine.sql.query(
     `insert into public.items (data) select jsonb_build_object('text', repeat('x', 40000)) from generate_series(1, 5)`,
@@ -303,7 +303,7 @@ test('sixty rows of a megabyte pass through, none of the answers having more tha
   expect(await engine.value(`select count(*)::int from public.items where only_status = 'completed'`)).toBe(60);
 });
 
-test('without the setting its default counts', async ({ engine }) => {
+test('without the setting batch_bytes its default counts', async ({ engine }) => {
   await setUp(engine);
   const [id] = await queueBodies(engine, [10]);
   await engine.sql.query(`delete from millrace.settings where name = 'batch_bytes'`);

@@ -194,7 +194,7 @@ test('pending may be written over a finished run, but not while one is live', as
   expect((await engine.item(id)).one_status).toBe('pending');
 });
 
-test('what one statement queues is worked off in the order of the keys', async ({ engine }) => {
+test('the rows that one statement queues are worked off in the order of their keys', async ({ engine }) => {
   await engine.pipeline([{ name: 'first' }]);
   const ids = await engine.queued('first', 12);
   const batch = await (await Worker.of(engine, 'first')).take(12);

@@ -87,9 +87,7 @@ async function expectNothingWasted(play: Play, { took, idle }: { took: number; i
   ]);
 }
 
-test('what waits at a service that can be asked passes no deadline, and nothing is bought twice', async ({
-  engine,
-}) => {
+test('a job that waits in its service’s queue passes no deadline, and nothing is bought twice', async ({ engine }) => {
   const play = await overload(engine, { completion: { poll_seconds: 5, deadline_seconds: deadlineSeconds } });
   await expectNothingWasted(play, await playOut(play, true));
 });

@@ -23,7 +23,7 @@ test("a failure's detail stays with its attempt, whose number its row names", as
   ]);
 });
 
-test("what a user's trigger raises is for operators", async ({ engine }) => {
+test('an error that a user’s trigger raises is for operators', async ({ engine }) => {
   await engine.pipeline([{ name: 'one', ...once }]);
   const [id] = await engine.queued('one');
   await engine.sql.query(`

@@ -157,7 +157,9 @@ test('a completion that says goodbye signs its worker off when there is nothing 
   expect(await engine.value('select count(*)::int from millrace.workers where left_at is null')).toBe(0);
 });
 
-test('one that says goodbye while somebody queues stays, or is heard of by who queues', async ({ engine }) => {
+test('a worker that says goodbye while a transaction queues stays, or that transaction wakes another', async ({
+  engine,
+}) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only', 1);
   const worker = await Worker.of(engine, 'only');

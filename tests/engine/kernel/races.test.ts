@@ -161,7 +161,7 @@ test('a released attempt that another worker took answers its first worker with 
   expect(await second.report(completed(again))).toEqual(['accepted']);
 });
 
-test('what another session cancels between the look-up of a batch and its locks is answered stale', async ({
+test('an attempt that is cancelled between the look-up of a batch and its locks is answered stale', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['first', 'second']));
@@ -193,7 +193,7 @@ test('what another session cancels between the look-up of a batch and its locks 
   ).toEqual([]);
 });
 
-test('what another session cancels before a batch fails as a whole is answered stale all the same', async ({
+test('an attempt that is cancelled before a batch fails as a whole is answered stale all the same', async ({
   engine,
 }) => {
   const stages = [{ name: 'first' }, { name: 'second', needs: ['first'] }];
@@ -232,7 +232,7 @@ test('what another session cancels before a batch fails as a whole is answered s
   expect(await engine.attempts(kept)).toEqual(['first 1 completed', 'second 1 queued']);
 });
 
-test('what a definition gives a stage counts for the completion that waited for it', async ({ engine }) => {
+test('a definition counts for the completion that waited for its commit', async ({ engine }) => {
   await engine.sql.query(`create table public.applied (entity_id text);
     create function public.keep(p jsonb) returns void language sql as $$
       insert into public.applied select i ->> 'entity_id' from jsonb_array_elements(p) i $$`);

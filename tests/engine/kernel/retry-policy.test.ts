@@ -149,7 +149,7 @@ test('a retry is a new row that names its parent, and a success ends the chain',
   expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 2 completed']);
 });
 
-test('what a failed attempt used is kept with it', async ({ engine }) => {
+test('the usage of a failed attempt is kept with it', async ({ engine }) => {
   await engine.pipeline(chain(['one'], { retry: { max_attempts: 2, backoff: list(0) } }));
   await engine.queued('one');
   const worker = await Worker.of(engine, 'one');

@@ -136,7 +136,7 @@ test('children of a parent that is gone are cancelled, and of a child that is go
   expect(await engine.value('select count(*)::int from millrace.fan_outs')).toBe(1);
 });
 
-test('what is kept about a row goes with it: costs of former runs and its place in a bypass', async ({ engine }) => {
+test('a deleted row takes along the costs of its former runs and its entry in a bypass', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const [id] = await engine.queued('one');
   const held = await (await Worker.of(engine, 'one')).takeOne();

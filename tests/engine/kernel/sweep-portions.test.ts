@@ -96,7 +96,7 @@ for (const [what, happen] of Object.entries(situations)) {
   });
 }
 
-test('what takes all of the time leaves each other part a portion', async ({ engine }) => {
+test('a part of the sweep that takes all of the time leaves each other part a portion', async ({ engine }) => {
   await situations['a queue at a bypassed stage']?.(engine);
   let state: unknown = { until: '-infinity', done: [] };
   while (state) state = await engine.value('select millrace.sweep_next($1)', [JSON.stringify(state)]);

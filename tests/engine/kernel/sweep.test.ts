@@ -9,7 +9,7 @@ const atOnce = { backoff: { kind: 'list', seconds: [0] } };
 
 const sweep = (engine: Engine) => engine.value<{ leases: number; deadlines: number }>('select millrace.sweep()');
 
-test('what one session sweeps every other reads, whatever its DateStyle', async ({ engine }) => {
+test('the time of a sweep is read by every session, whatever its DateStyle', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only');
   await engine.sql.query("set datestyle = 'SQL, DMY'");
@@ -168,7 +168,7 @@ async function stalled(engine: Engine): Promise<string> {
 const pipelineSweep = async (client: pg.Client) =>
   (await client.query('select public.millrace_sweep() as a')).rows[0].a;
 
-test('when pg_cron stands still, whoever claims or reports next learns that the sweep is due, and makes up for it', async ({
+test('when pg_cron stands still, the next worker that claims or reports learns that the sweep is due, and calls it', async ({
   engine,
 }) => {
   const lost = await stalled(engine);

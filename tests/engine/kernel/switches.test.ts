@@ -55,7 +55,7 @@ test('a pipeline that is switched off pauses all of its stages and no other pipe
   expect(new Set(await wokenStages(engine))).toEqual(new Set(['other.also']));
 });
 
-test('what was in work when its stage was switched off is still recorded, and its worker sent home', async ({
+test('an attempt in work when its stage is switched off is still recorded, and its worker leaves', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['first', 'second']));

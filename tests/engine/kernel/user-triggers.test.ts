@@ -252,7 +252,7 @@ test('keys of a fixed length, such as char(26), are matched whole', async ({ eng
   expect((await worker.complete([completed(item, 1)])).items).toMatchObject([{ verdict: 'accepted' }]);
 });
 
-test('what a session puts into its temporary schema never runs as the owner', async ({ engine }) => {
+test('a function in a session’s temporary schema never runs as the owner', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const ids = await engine.insert();
   const user = await engine.database.connect();

@@ -129,7 +129,7 @@ test('two sweeps and two workers that race at one threshold never exceed it', as
   expect(await unfinished(engine, 'sort', 'left', 'first', 'right', 'last')).toBe(0);
 });
 
-test('what is in work and waiting at a service takes room, and what is in backoff takes none', async ({ engine }) => {
+test('an attempt in work or waiting at a service takes room, and one in backoff takes none', async ({ engine }) => {
   const retry = { max_attempts: 2, backoff: { kind: 'list', seconds: [600] } };
   await engine.pipeline(gated(3, { kind: 'external', completion: { callback: true }, retry }));
   await engine.queued('first', 5);
@@ -150,7 +150,7 @@ test('what is in work and waiting at a service takes room, and what is in backof
   expect(await unfinished(engine, 'last')).toBe(3);
 });
 
-test('what waits for a host that refuses it takes no room from the links of others', async ({ engine }) => {
+test('a link that waits for a host that refuses it takes no room from links of other hosts', async ({ engine }) => {
   await engine.sql.query(`
     select millrace.define_limit('hosts', '{"key_rate": {"count": 60, "per_seconds": 60}}')`);
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
@@ -210,7 +210,7 @@ test('a list of thresholds lets through what the fullest stage has room for', as
   expect(await sweep(engine)).toMatchObject({ passed: 4 });
 });
 
-test('what is queued at a stage that is held back itself is not on the way of one before it', async ({ engine }) => {
+test('an attempt at a stage that is held back itself is not on the way from an earlier stage', async ({ engine }) => {
   await engine.pipeline([
     { name: 'first', ...worked, ...heldBy('last', 3) },
     { name: 'between', needs: ['first'], ...worked },
@@ -227,7 +227,7 @@ test('what is queued at a stage that is held back itself is not on the way of on
   expect(await runStage(engine, 'first')).toEqual([]);
 });
 
-test('what a person starts behind a gate is let in, and counts', async ({ engine }) => {
+test('a run that a person starts behind a gate is let in, and counts', async ({ engine }) => {
   await engine.pipeline(gated(2));
   const ids = await engine.queued('first', 4);
   await runStage(engine, 'first');
@@ -256,7 +256,7 @@ test('a claim that finds another counting is told to come again, and waits for n
   expect(await two.take()).toHaveLength(2);
 });
 
-test('what was in work before a threshold was defined counts', async ({ engine }) => {
+test('an attempt in work before the back-pressure was defined counts', async ({ engine }) => {
   const stages = [
     { name: 'first', ...worked },
     { name: 'last', needs: ['first'], ...worked },

@@ -116,7 +116,7 @@ test('of workers of two stages at the last of their budget, the second waits and
   expect(await one.take(7)).toEqual([]);
 });
 
-test('what ends a run under a name is paid for too', async ({ engine }) => {
+test('an attempt whose result ends the run under a name is paid for too', async ({ engine }) => {
   await engine.sql.query(`select millrace.define_limit('model', '{"spending": {"usd": 1, "per_seconds": 3600}}')`);
   await engine.pipeline([{ name: 'one', ends: [{ name: 'rejected', when: '$.result.ok == false' }], ...shared }]);
   await engine.queued('one', 3);
@@ -242,7 +242,7 @@ test('a throttle with a shorter window forgets nothing of the one that was decla
   expect(await worker.take(10)).toEqual([]);
 });
 
-test('what was spent before the clock was set back counts in its own window, and in no other', async ({ engine }) => {
+test('spending before the clock was set back counts in its own window, and in no other', async ({ engine }) => {
   await budget(engine, { usd: 5 });
   await engine.queued('one', 20);
   const worker = await Worker.of(engine, 'one');

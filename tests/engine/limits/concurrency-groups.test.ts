@@ -143,7 +143,7 @@ test('rows of a key that somebody holds keep none behind them from a claim', asy
   expect(await (await Worker.of(engine, 'only')).take(5)).toMatchObject([{ entity_id: ids[59] }]);
 });
 
-test('what a round leaves over goes to another key each time', async ({ engine }) => {
+test('the rest of a round goes to another key each time', async ({ engine }) => {
   await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('a', 9), ...repeat('b', 9), ...repeat('c', 9));
   const worker = await Worker.of(engine, 'only');
@@ -248,7 +248,7 @@ test('a stage that is given groups sorts what is queued and in work already, and
   ).toBe('0a');
 });
 
-test('what was queued by somebody who did not know of the groups yet is found by the sweep', async ({ engine }) => {
+test('an attempt that was queued by a transaction without the groups is found by the sweep', async ({ engine }) => {
   await has_groups(engine, perKey(1));
   await queueKeys(engine, 'a');
   await engine.sql.query('update millrace.attempts set concurrency_group = null');
@@ -371,7 +371,7 @@ test('all limits together: none is exceeded', async ({ engine }) => {
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
 });
 
-test('what follows a skipped stage is sorted into its group at once', async ({ engine }) => {
+test('a stage after a skipped one is sorted into its group at once', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline([{ name: 'only' }, { name: 'next', needs: ['only'], limits: perKey(1) }]);
   const [id] = await queueKeys(engine, 'a');
@@ -408,7 +408,7 @@ test('a claim that goes from one full key to the next ends soon, also where some
   expect(keysOf(await worker.take(50))).toEqual(['key 1700']);
 });
 
-test('what is to run alone wakes no worker while its key is full', async ({ engine }) => {
+test('an isolated attempt wakes no worker while its key is full', async ({ engine }) => {
   await has_groups(engine, perKey(1), { kind: 'external', completion: { callback: true, deadline_seconds: 86_400 } });
   await queueKeys(engine, 'a', 'a');
   const worker = await Worker.of(engine, 'only');

@@ -78,7 +78,7 @@ test('nothing passes at once before what is queued already', async ({ engine }) 
   expect(await sweep(engine)).toMatchObject({ passed: 3 });
 });
 
-test('what a person brings to a gate with limits keeps nobody from passing it, and is counted when it passes', async ({
+test('a row that a person brings to a gate with limits keeps no other from passing, and counts when it passes', async ({
   engine,
 }) => {
   const [first, ...others] = gated({ back_pressure: [{ stage: 'last', backlog: 3 }] });
@@ -127,7 +127,7 @@ test('a user’s trigger that cancels a row as it comes to a gate is heard', asy
   expect(await engine.attempts(id)).toEqual(['first 1 completed', 'gate 1 cancelled']);
 });
 
-test('what somebody holds is passed over, and comes by in a later sweep', async ({ engine }) => {
+test('a locked row is skipped at a gate, and passes in a later sweep', async ({ engine }) => {
   await engine.pipeline(gated(tenPerMinute));
   const ids = await bring(engine, 13);
   await engine.advance('1 minute');
@@ -178,7 +178,7 @@ test('a gate whose condition does not hold is skipped', async ({ engine }) => {
   expect(await engine.attempts(unmet)).toEqual(['first 1 completed', 'gate 1 skipped', 'last 1 queued']);
 });
 
-test('what waits at a gate is cancelled, retried, failed and skipped as at any stage', async ({ engine }) => {
+test('a row at a gate is cancelled, retried, failed and skipped as at any stage', async ({ engine }) => {
   await engine.pipeline(gated(undefined, { enabled: false }));
   const [cancelled, failing, skipped] = await bring(engine, 3);
   const run = async (id: string | undefined) => (await engine.run(id)).id;
@@ -386,7 +386,7 @@ test('the keys of a gate take turns, however much waits of one and however many 
   expect(seen).toEqual(['a1 b1 c1 d1', 'a2 b2 c1 d1 e1 f1', 'a2 b2 c2 d2 e2 f2', 'a3 b3 c3 d3 e2 f2']);
 });
 
-test('what keys leave of a gate’s rate is for those that have more waiting', async ({ engine }) => {
+test('the part of a gate’s rate that some keys leave goes to keys with more rows', async ({ engine }) => {
   await keyed(engine, { rate: { count: 10, per_seconds: 60 } });
   await queueKeys(engine, ['a'], 50);
   await queueKeys(engine, ['b', 'c'], 1);

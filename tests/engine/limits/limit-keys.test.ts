@@ -87,7 +87,7 @@ test('workers that claim at once never begin more of a host than its rate says',
   }
 });
 
-test('what a batch has no room for is given back to its host', async ({ engine }) => {
+test('an attempt for which a batch has no room is given back to its host’s rate', async ({ engine }) => {
   await engine.sql.query(`update millrace.settings set value = '10000' where name = 'batch_bytes'`);
   const jobs = await scrapes(engine, {});
   await engine.sql.query(

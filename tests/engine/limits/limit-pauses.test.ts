@@ -71,7 +71,7 @@ test('only a refusal that names a time is one', async ({ engine }) => {
   );
 });
 
-test('who ends attempts waits for no claim under the limit', async ({ engine }) => {
+test('a call that ends attempts waits for no claim under the limit', async ({ engine }) => {
   const [one, uno] = await scrapes(engine);
   const [item] = await one.take(1);
   await uno.client.query('begin');

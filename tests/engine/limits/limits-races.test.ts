@@ -85,7 +85,9 @@ test('a claim gives up waiting for one that hangs, and its session’s timeout i
   await first.client.query('commit');
 });
 
-test('who enqueues waits neither for a claim nor for another who enqueues the same key', async ({ engine }) => {
+test('a transaction that queues waits neither for a claim nor for another that queues the same key', async ({
+  engine,
+}) => {
   await keyed(engine, perKey(5));
   await engine.sql.query(insert, [['a', 'b']]);
   const worker = await Worker.of(engine, 'only');
@@ -100,7 +102,9 @@ test('who enqueues waits neither for a claim nor for another who enqueues the sa
   expect(await worker.take(50)).toHaveLength(6);
 });
 
-test('what is committed while a claim finds its group empty is found by the next', async ({ engine }) => {
+test('an attempt that is committed while a claim finds its group empty is found by the next claim', async ({
+  engine,
+}) => {
   await keyed(engine, perKey(5));
   await engine.sql.query(insert, [['a']]);
   const user = await openTransaction(engine);

@@ -56,7 +56,7 @@ const count = (items: Claimed[], key: string) => items.filter((item) => item.ent
 const held = (engine: Engine) =>
   engine.rows('select pipeline, key, kind, used::float8, allowed::float8, quota_blocked::int from millrace.quotas');
 
-test('what a tenant starts beyond its quota waits, says so, and begins with the next windows', async ({ engine }) => {
+test('a run beyond its tenant’s quota waits, says so, and begins with the next windows', async ({ engine }) => {
   await bounded(engine, hourly(3));
   const ids = await queueKeys(engine, ...repeat('a', 8), 'b');
   const first = await takeAll(engine);
@@ -110,7 +110,7 @@ test('a start is charged when it begins, once: not for each time that it is queu
   expect(await takeAll(engine)).toEqual([]);
 });
 
-test('what an operator does is no start', async ({ engine }) => {
+test('a verb of an operator is no start', async ({ engine }) => {
   await bounded(engine, hourly(1), chain(['one'], { retry: { max_attempts: 1 } }));
   const [id] = await queueKeys(engine, 'a');
   await work(engine, 'one', undefined, failed);
@@ -176,7 +176,7 @@ test('spending that is used up holds back next stages, retries and operators’ 
   expect(await takeAll(engine, 'two')).toHaveLength(2);
 });
 
-test('what was held back for its spending is asked again with each window', async ({ engine }) => {
+test('a run that its tenant’s spending holds back is looked at again with each window', async ({ engine }) => {
   await bounded(engine, daily(1), chain(['one']));
   await queueKeys(engine, ...repeat('a', 3));
   for (let day = 0; day < 3; day++) {
@@ -276,7 +276,7 @@ test('two workers never take more than the quota, and neither waits for the othe
   expect(await engine.value('select sum(used)::int from millrace.limit_uses')).toBe(4);
 });
 
-test('what is put back since another claim charges the tenant no longer says so once it is in work', async ({
+test('a run that was put back while another claim charged its tenant no longer says so once it is in work', async ({
   engine,
 }) => {
   await bounded(engine, hourly(1));
@@ -372,7 +372,7 @@ test('a limit that is raised lets go what was held back, one that is dropped eve
   expect(await takeAll(engine)).toHaveLength(1);
 });
 
-test('what is held back frees its slots, and its group sleeps until it is due', async ({ engine }) => {
+test('a run that a quota holds back frees its slots, and its group sleeps until it is due', async ({ engine }) => {
   const limits = { max_in_flight: 4, concurrency: { column: 'key', limit: 3 } };
   await bounded(engine, hourly(1), chain(['one'], { limits }));
   await queueKeys(engine, ...repeat('a', 6), 'b', 'c');
@@ -491,7 +491,7 @@ test.for<[string, unknown, RegExp]>([
   expect(refused.hint).toMatch(/leave|Name the column|Correct it/);
 });
 
-test('what is held back of one tenant takes nothing of a stage’s rate from the others', async ({ engine }) => {
+test('the held-back runs of one tenant take nothing of a stage’s rate from the others', async ({ engine }) => {
   const limits = { rate: { count: 1, per_seconds: 60, burst: 10 } };
   await bounded(engine, hourly(2), [{ name: 'one', limits }]);
   await queueKeys(engine, ...repeat('a', 40), ...repeat('b', 2), ...repeat('c', 2), ...repeat('d', 2));

@@ -37,7 +37,7 @@ const refused: unknown[] = [
   { rate, burst: 5 },
 ];
 
-test('what TypeScript takes the database takes, and what it refuses is refused', async ({ engine }) => {
+test('the database takes and refuses the same shared limits as TypeScript', async ({ engine }) => {
   const here = (limit: unknown) => {
     try {
       compileSharedLimits(defineSharedLimits({ model: limit } as SharedLimitsInput));

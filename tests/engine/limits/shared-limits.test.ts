@@ -68,7 +68,9 @@ test('the least of a stage’s own limits and of all that it shares counts', asy
   expect((await state(engine))?.in_flight).toBe('5');
 });
 
-test('what a claim gives back, as its batch has no room for it, is given back to the bucket', async ({ engine }) => {
+test('an attempt that a claim gives back, as its batch has no room for it, is given back to the bucket', async ({
+  engine,
+}) => {
   const [one] = await twoPipelines(engine, { rate: { count: 10, per_seconds: 60 } });
   await engine.sql.query(`update millrace.settings set value = '10000' where name = 'batch_bytes'`);
   await engine.insert(10);
@@ -149,7 +151,7 @@ test('of a rate that is used up, stages that want some take by turns', async ({ 
   expect(taken).toEqual([10, 10]);
 });
 
-test('who is short of another limit has nothing kept for it under this one', async ({ engine }) => {
+test('a stage that is short of another limit has no share kept under this one', async ({ engine }) => {
   await defineLimit(engine, { rate: { count: 60, per_seconds: 60, burst: 1 } }, 'scrapes');
   await defineLimit(engine, { max_in_flight: 1 });
   await engine.pipeline([

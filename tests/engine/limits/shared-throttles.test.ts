@@ -19,7 +19,7 @@ async function limited(engine: Engine, limits: Row): Promise<Worker> {
   return Worker.of(engine, 'one');
 }
 
-test('it holds until its time is over, and what was declared holds again then', async ({ engine }) => {
+test('a throttle holds until its time is over, and then the declared limit holds again', async ({ engine }) => {
   await engine.configureDoorbell();
   const worker = await limited(engine, { max_in_flight: 5 });
   await throttle(engine, { max_in_flight: 2, rate: { count: 3, per_seconds: 3600 } }, 5);
@@ -52,7 +52,7 @@ test('it holds until its time is over, and what was declared holds again then', 
   ]);
 });
 
-test('it may raise a budget for a while, and a definition comes under it', async ({ engine }) => {
+test('a throttle may raise a budget for a while, and a definition comes under it', async ({ engine }) => {
   const worker = await limited(engine, { spending: { usd: 1, per_seconds: 86_400 } });
   const item = await worker.takeOne();
   await worker.complete([{ ...completed(item), usage: { cost_usd: 1 } }]);
@@ -70,7 +70,7 @@ test('it may raise a budget for a while, and a definition comes under it', async
   expect(await worker.take(10)).toHaveLength(6);
 });
 
-test('one without an end, without a reason, of nothing or over no limit is refused', async ({ engine }) => {
+test('a throttle without an end, without a reason, of nothing or over no limit is refused', async ({ engine }) => {
   await limited(engine, { max_in_flight: 5 });
   const refusal = async (
     limits: unknown,

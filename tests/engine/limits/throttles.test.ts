@@ -77,7 +77,9 @@ test('over the limits of a definition: its own hold again after it, as they are 
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('one that is set anew takes the place of the first, and the definition’s own stay known', async ({ engine }) => {
+test('a second throttle takes the place of the first, and the definition’s own limits stay known', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['one'], { limits: { max_in_flight: 5 } }));
   await throttle(engine, { max_in_flight: 2 });
   await throttle(engine, { rate: { count: 1, per_seconds: 1 } }, 5);
@@ -156,7 +158,7 @@ test('a throttle and a definition at once: the later waits, and both hold', asyn
   expect(await engine.value('select declared from millrace.throttles')).toEqual({ max_in_flight: 9 });
 });
 
-test('what a throttle may not be is refused by name, and nothing is changed', async ({ engine }) => {
+test('a faulty throttle is refused with its field named, and nothing is changed', async ({ engine }) => {
   await engine.pipeline([{ name: 'one' }, { name: 'ask', needs: ['one'], kind: 'manual', decision: { schema: {} } }]);
   const ann = await signIn(engine, 'ann', {});
   const good = { pipeline: 'flow', stage: 'one', minutes: 5, reason: 'captchas', limits: { max_in_flight: 2 } };

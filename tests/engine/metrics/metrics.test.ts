@@ -80,7 +80,7 @@ test('no counter falls when runs are pruned', async ({ engine }) => {
   expect(await counters()).toEqual(before);
 });
 
-test('it is text/plain unless somebody asks for OpenMetrics, and each form reads as what it says', async ({
+test('an answer with metrics is text/plain unless the request accepts OpenMetrics, and each form is valid', async ({
   engine,
 }) => {
   await worked(engine);
@@ -96,7 +96,9 @@ test('a project without a pipeline has metrics too', async ({ engine }) => {
   expect(sampleOf(await scrape(engine), 'millrace_release')).toBe(1);
 });
 
-test('whoever asks shows the token, as a bearer or as a password; keys of the project are none', async ({ engine }) => {
+test('a request for metrics shows the token, as a bearer or as a password; a key of the project is refused', async ({
+  engine,
+}) => {
   const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
   const statusOf = async (headers: Record<string, string>) => (await ask(engine, '', headers)).status;
   expect(await statusOf(bearer)).toBe(200);

@@ -105,7 +105,7 @@ test('a bulk is tried with one run, which waits with the rest until somebody beg
   });
 });
 
-test('what comes to match after the preview is none of it, nor what fails again', async ({ engine }) => {
+test('a run that matches after the preview is not part of a bulk, nor one that fails again', async ({ engine }) => {
   await engine.pipeline(stages);
   await deadLetters(engine, 3);
   const operator = await signIn(engine, 'ann', {});
@@ -132,7 +132,7 @@ test('a run that fails again after the clock was set back is taken no second tim
   expect(await tries(engine)).toEqual([{ number: 2, runs: 510 }]);
 });
 
-test('what goes run by run, such as the retry of a stage, goes in slices of a hundred', async ({ engine }) => {
+test('a verb that goes run by run, such as the retry of a stage, goes in slices of a hundred', async ({ engine }) => {
   await engine.pipeline(stages);
   await deadLetters(engine, 110);
   const operator = await signIn(engine, 'ann', {});
@@ -438,7 +438,7 @@ test('a bulk whose session is killed at any step has lost nothing, and takes no 
   expect(await tries(engine)).toEqual([{ number: 2, runs: 700 }]);
 });
 
-test('what a bulk may not be is refused by name, and nothing is done', async ({ engine }) => {
+test('a faulty bulk is refused with its field named, and nothing is done', async ({ engine }) => {
   await engine.pipeline(stages);
   const operator = await signIn(engine, 'ann', {});
   const flow = { pipeline: 'flow' };

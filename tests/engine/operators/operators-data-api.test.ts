@@ -128,7 +128,7 @@ test('an operator acts, under the name of their token', async () => {
   });
 });
 
-test('whoever sees payloads reads the details of errors', async () => {
+test('an operator who sees payloads reads the details of errors', async () => {
   const admin = await user('adam');
   expect(await ask(admin, 'attempt', { attempt })).toMatchObject({ body: { error: { detail: 'a secret' } } });
   const at = [{ error: { code: 'gone', message: 'it is gone', detail: 'a secret' } }];
@@ -165,7 +165,7 @@ test('a right that is taken away or made less counts at the next call of the sam
   }
 });
 
-test('whoever loses the right between a preview and its beginning begins nothing', async () => {
+test('an operator who loses the right between a preview and its beginning begins nothing', async () => {
   const operator = await user('otto');
   const filter = { pipeline: 'flow', status: 'failed' };
   const { body: bulk } = await act(operator, 'preview', { do: { verb: 'retry' }, filter });
@@ -184,7 +184,7 @@ test('no link acts: a verb refuses a GET, which a read answers', async () => {
   expect(await engine.value(`select enabled from millrace.pipelines where name = 'flow'`)).toBe(true);
 });
 
-test('what is asked wrongly is answered with 400, the field and the remedy', async () => {
+test('a wrong request is answered with 400, the field and the remedy', async () => {
   const operator = await user('otto');
   expect(await ask(operator, 'runs', { limit: 0 })).toEqual({
     status: 400,

@@ -113,7 +113,7 @@ test('limits tell what is in work, how many may begin, and what waits; others’
   expect(await mine.ask('limits')).toMatchObject({ limits: [], stages: [{ stage: 'also' }], quotas: [] });
 });
 
-test('what is set up is told by role: others’ rights to who acts on all pipelines, the addresses of channels to nobody', async ({
+test('the settings show others’ rights to an operator of all pipelines alone, and the addresses of channels to nobody', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one']));
@@ -146,7 +146,7 @@ test('what is set up is told by role: others’ rights to who acts on all pipeli
   });
 });
 
-test('who sees all pipelines is told what is amiss and what helps, and others are not', async ({ engine }) => {
+test('an operator of all pipelines sees the findings with their remedies, and others do not', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   await engine.sql.query(`select millrace.pause('flow')`);
   const amiss = await engine.rows(`select what, detail from millrace.doctor() where not ok`);

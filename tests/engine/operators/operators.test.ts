@@ -30,7 +30,7 @@ async function withDeadLetter(engine: Engine, name = 'flow'): Promise<{ run: num
   return { run: item.run, attempt: item.attempt };
 }
 
-test('whoever is no operator learns nothing of any function, not even a name', async ({ engine }) => {
+test('a caller who is no operator learns nothing of any function, not even a name', async ({ engine }) => {
   const { run } = await withDeadLetter(engine);
   const stranger = await signIn(engine, 'user_stranger');
   const refusal = { code: '42501', message: 'you are no operator here', hint: expect.not.stringContaining('flow') };
@@ -177,7 +177,7 @@ test('results and the details of errors are for who sees payloads', async ({ eng
   expect(await seeing.ask('attempt', { attempt })).toMatchObject({ error: { code: 'gone', detail: 'a secret' } });
 });
 
-test('who becomes an operator, or is none any more, is written down', async ({ engine }) => {
+test('the journal notes who becomes an operator, or is none any more', async ({ engine }) => {
   await engine.sql.query(
     `insert into millrace.operators (subject, role, pipelines) values ('kim', 'viewer', '{flow}')`,
   );
@@ -189,7 +189,7 @@ test('who becomes an operator, or is none any more, is written down', async ({ e
   ]);
 });
 
-test('whoever silences an alert that there is not, or that they do not see, silences none and learns no name', async ({
+test('an operator who silences an alert that is missing or not theirs silences none and learns no name', async ({
   engine,
 }) => {
   await withDeadLetter(engine, 'mine');

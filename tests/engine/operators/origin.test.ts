@@ -76,7 +76,9 @@ test('a result names the attempt that made it after all tries, with its model, p
   expect((await told(operator, id, 'score')).score).toMatch(/^a former answer of gpt-6-luna, prompt score-1@bb, \$0, /);
 });
 
-test('what a person edited or completed is named as made by hand, until the stage starts over', async ({ engine }) => {
+test('a result that a person edited or completed is named as made by hand, until the stage starts over', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['read', 'score', 'mail']));
   const [id] = await engine.queued('read');
   const [read] = await work(engine, 'read', completed);
@@ -119,7 +121,7 @@ test('a result that a run took over from former runs names the attempt that made
   expect((await told(operator, id, 'score')).read).toMatch(/^a former run, which is deleted, attempt \d+$/);
 });
 
-test('what made a map are its children', async ({ engine }) => {
+test('the result of a map is made by its children', async ({ engine }) => {
   await defineSplit(engine);
   const [id] = await engine.queued('split');
   const [part] = await insertParts(engine, 1);
@@ -129,7 +131,7 @@ test('what made a map are its children', async ({ engine }) => {
   expect(await origins(await viewer(engine), id)).toMatchObject({ split: { service: 'children' }, join: null });
 });
 
-test('what a change touches is counted by model, prompt and release, with what the stages from there on have cost', async ({
+test('the results that a change touches are counted by model, prompt and release, with the cost of the stages from there on', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['read', 'score', 'mail', 'send']));

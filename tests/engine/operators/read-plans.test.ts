@@ -128,7 +128,7 @@ test('late runs are read by their index, however many are bounded and will be la
   expect(walked.filter((table) => ['runs', 'attempts'].includes(table))).toEqual([]);
 });
 
-test('what a read looks at does not grow with the history', async ({ engine }) => {
+test('a read looks at no more rows with a longer history', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
   const flat = [

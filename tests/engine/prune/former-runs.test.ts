@@ -27,7 +27,7 @@ async function pruneAfterDays(engine: Engine, days = 91): Promise<void> {
 const former = (engine: Engine) =>
   engine.rows('select entity_id, status, costs from millrace.former_runs order by entity_id');
 
-test('what leads have cost stays the same when their runs are pruned, and grows with the next ones', async ({
+test('the cost of leads stays the same when their runs are pruned, and grows with the next ones', async ({
   engine,
 }) => {
   await engine.sql.query(

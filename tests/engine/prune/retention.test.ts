@@ -71,7 +71,7 @@ test('a view tells how long runs are kept, and how many went; those that stay ar
   expect(await told()).toEqual([{ days: 30, removed: 1500 }]);
 });
 
-test('what somebody holds is left to the next night, and nobody waits', async ({ engine }) => {
+test('a locked run is left to the next night, and nobody waits', async ({ engine }) => {
   await finishedRuns(engine, 2);
   await engine.advance('31 days');
   const user = await openTransaction(engine);

@@ -71,7 +71,7 @@ test('the call for decisions is as it was: it shows the answer, whoever has open
   expect((await historyOf(engine, rejected)).slice(-1)).toEqual(['310>340 user:ann']);
 });
 
-test('what may not be answered from a step is refused, and says what to write first', async ({ engine }) => {
+test('an answer that a step does not allow is refused, and the hint says what to write first', async ({ engine }) => {
   await makeNotes(engine);
   const id = await atReview(engine);
   expect(await refusal(engine, id, 330)).toMatchObject({
@@ -111,7 +111,7 @@ test('an earlier ready value closes the question, and the next one is asked anew
   expect(await engine.attempts(id)).toContain('review 2 waiting');
 });
 
-test('who writes an answer waits for no decision: the one who decides hears that it is too late', async ({
+test('a person who writes an answer waits for no decision: a decision at that moment is refused as too late', async ({
   engine,
 }) => {
   await makeNotes(engine);
@@ -139,7 +139,7 @@ test('who writes an answer waits for no decision: the one who decides hears that
   expect(await engine.value('select closed_why from public.millrace_decisions')).toBe('the attempt is completed');
 });
 
-test('who decides first is heard: the answer that is written then is judged by what the row shows', async ({
+test('the first decision counts: an answer that is written then is judged by what the row shows', async ({
   engine,
 }) => {
   await makeNotes(engine);

@@ -185,7 +185,7 @@ test('a token says who moved a row, and a name that is set counts for service_ro
   ]);
 });
 
-test('what is said of changed fields goes into the history with the value that a person writes', async ({ engine }) => {
+test('the column of changes goes into the history with the value that a person writes', async ({ engine }) => {
   await makeNotes(engine);
   const id = await insert(engine, 110);
   for (const stage of ['fetch', 'score', 'summarize', 'tag']) await runStage(engine, stage, 'notes');

@@ -97,7 +97,7 @@ test('a failure for good shows the value of its code, and a cancelled run that o
   expect(await shown(engine, cancelled)).toMatchObject({ status: 'dead', last_error: 'cancelled' });
 });
 
-test('what a worker hands back is shown as queued again', async ({ engine }) => {
+test('a row that a worker hands back shows as queued again', async ({ engine }) => {
   await makeLinks(engine);
   const id = await insert(engine);
   const worker = await Worker.of(engine, 'classify', 'page_links');
@@ -165,7 +165,7 @@ test('a claim of a row that somebody holds is shown when its stage is done', asy
   expect((await shown(engine, id))?.status).toBe('classified');
 });
 
-test('one batch shows what each of its rows came to', async ({ engine }) => {
+test('one batch writes each row’s own status', async ({ engine }) => {
   await makeLinks(engine);
   const ids = [await insert(engine), await insert(engine, 'empty'), await insert(engine), await insert(engine)];
   await runStage(engine, 'classify', 'page_links');

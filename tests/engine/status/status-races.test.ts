@@ -375,7 +375,7 @@ test('a worker that goes on long hears at its next renewal that a curator has ta
   expect(await valuesOf(engine, other)).toEqual([210, 211, 212, 220]);
 });
 
-test('who decides on a note that is deleted under review is told so, and the question goes with it', async ({
+test('a person who decides on a note that is deleted under review gets an error, and the question goes with it', async ({
   engine,
 }) => {
   await makeNotes(engine, forRaces);

@@ -50,7 +50,9 @@ test('a time that is past is now, and a later one puts the retry off', async ({ 
   expect((await worker.takeOne()).entity_id).toBe(id);
 });
 
-test('at a row in no backoff it is refused with the remedy, and the whole statement with it', async ({ engine }) => {
+test('a next_attempt_at of a row in no backoff is refused with the remedy, and the whole statement with it', async ({
+  engine,
+}) => {
   const waiting = await failedOnce(engine);
   const before = await due(engine);
   const id = await add(engine);

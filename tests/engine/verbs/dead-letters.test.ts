@@ -19,7 +19,7 @@ const letters = (engine: Engine) =>
 const retry = (engine: Engine, run: unknown, stage: string | null = null) =>
   engine.sql.query('select millrace.retry($1, $2)', [run, stage]);
 
-test('what failed for good is a dead letter, with stage, entity, error and time', async ({ engine }) => {
+test('a run that failed for good is a dead letter, with stage, entity, error and time', async ({ engine }) => {
   await engine.pipeline(two);
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');
@@ -147,7 +147,7 @@ test('a retry takes up the branches that were cancelled beside the failed one', 
   expect((await engine.run(id)).status).toBe('completed');
 });
 
-test('what cannot be retried is refused by name', async ({ engine }) => {
+test('a run that cannot be retried is refused by its number', async ({ engine }) => {
   await engine.pipeline(two);
   const [live, done, again] = await engine.queued('one', 3);
   const refusal = (run: unknown, stage: string | null = null) =>

@@ -108,7 +108,7 @@ test('children that their parent has given up are not retried without it', async
   expect((await folderRun(engine, folder)).status).toBe('failed');
 });
 
-test('what depends on a skipped map by a threshold alone is skipped with it', async ({ engine }) => {
+test('a stage that depends on a skipped map by a threshold alone is skipped with it', async ({ engine }) => {
   await defineFamily(engine, {
     split: { when: '$.entity.label == "no such label"', otherwise: 'skip_dependents' },
     beside: [

@@ -48,7 +48,7 @@ test('a reset stage and its dependents go back, what came before stays, and the 
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
 
-test('what a reset stage had brought is kept as history and can be read', async ({ engine }) => {
+test('the former result of a reset stage is kept as history and can be read', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   const worker = await Worker.of(engine, 'one');

@@ -23,7 +23,7 @@ async function claimed(engine: Engine, options = {}) {
   return { id, worker, item: await worker.takeOne() };
 }
 
-test('what needs a skipped stage goes on with null as its result', async ({ engine }) => {
+test('a stage that needs a skipped stage gets null as its result', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   await verb(engine, 'skip', id, 'one');
@@ -104,7 +104,7 @@ test('skipping a map cancels its children, and thresholds on it hold', async ({ 
   expect(await flowStatus(engine, id)).toBe('completed');
 });
 
-test('what is done, and what is pending behind unfinished needs, cannot be skipped', async ({ engine }) => {
+test('a stage that is done, or pending behind unfinished needs, cannot be skipped', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two', 'three']));
   const [id] = await engine.queued('one');
   await runStage(engine, 'one');

@@ -179,7 +179,7 @@ test('failing by hand for good ends the run at the first failure', async ({ engi
   expect(await engine.run(id)).toMatchObject({ status: 'failed' });
 });
 
-test('what was submitted for a stage that was failed by hand is not taken for its retry', async ({ engine }) => {
+test('a job of a stage that was failed by hand does not complete its retry', async ({ engine }) => {
   const { id, worker } = await one(engine, external);
   const item = await worker.takeOne();
   await verb(engine, 'fail_stage', id, 'one', 'it hangs');

@@ -28,7 +28,7 @@ test.for(['columns', 'none'])(
   },
 );
 
-test('what is under way is left as it is, and starts over where that is asked', async ({ engine }) => {
+test('a run under way is left as it is, and starts over with p_restart', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   const ids = await engine.insert(4);
   await engine.queue('one', ids.slice(0, 2));
@@ -97,9 +97,7 @@ test('where a key is missing or none, nothing is started, and the keys are named
   expect(await journal(engine)).toEqual([]);
 });
 
-test('it waits for a row that somebody holds, and starts each once beside another who does the same', async ({
-  engine,
-}) => {
+test('start() waits for a locked row, and starts each row once beside another call', async ({ engine }) => {
   await engine.pipeline(chain(['one']), { projection: 'none' });
   const ids = await engine.insert(3);
   const other = await openTransaction(engine);

@@ -10,7 +10,7 @@ const calls = [
   `public.millrace_search('{"text": "text", "pipeline": "orders"}')`,
 ];
 
-test('whoever names a pipeline that there is not reads which there are', async ({ engine }) => {
+test('an error about an unknown pipeline lists those that there are', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   for (const call of calls) {
     expect(await engine.refusal(`select ${call}`), call).toMatchObject({

@@ -27,7 +27,9 @@ test('a watched row is told of, on a private topic of the user, and no other row
   expect(await sent(engine)).toEqual([{ topic, keys: [own], private: true }]);
 });
 
-test('all that changes a row is told: a start, a claim, an end, a failure by hand, a deletion', async ({ engine }) => {
+test('each change of a watched row sends a message: a start, a claim, an end, a failure by hand, a deletion', async ({
+  engine,
+}) => {
   await engine.pipeline(stages);
   const [id = ''] = await engine.insert();
   const service = await engine.database.connect('service_role');

@@ -13,7 +13,7 @@ const mistakes: [right: string, wrong: string][] = [
   ['s', '5'],
 ];
 
-/** The text with a mistake in about one word of six; the same for the same `seed`. */
+/** Returns the text with a mistake in about one word of six; the same for the same `seed`. */
 export function misread(text: string, seed: number): string {
   const random = randomNumbers(seed);
   const words = text.split(' ').map((word) => {

@@ -23,13 +23,13 @@ export interface Page {
   noteRule?: number;
 }
 
-/** A page with single lines of its own, such as a title page. */
+/** Returns a page with single lines of its own, such as a title page. */
 export function freePage(rows: { text: string; y: number; size: number; face: Face }[]): Page {
   const pieces = rows.map((row) => ({ ...row, x: centred(row.text, row.size, row.face) }));
   return { lines: rows.map(({ text }) => text), pieces };
 }
 
-/** The page of contents, with dotted leaders. */
+/** Returns the page of contents, with dotted leaders. */
 export function contentsPage(entries: { text: string; label: string }[], label: string): Page {
   const page = openPage('Contents');
   entries.forEach(({ text, label: target }, index) => {

@@ -33,7 +33,7 @@ const roman = ['i', 'ii', 'iii', 'iv', 'v', 'vi', 'vii', 'viii'];
 
 export const sampleBook: SampleBook = makeBook(path.join(import.meta.dirname, 'small-clocks'));
 
-/** The book as plain text, with a form feed between pages. */
+/** Returns the book as plain text, with a form feed between pages. */
 export function sampleBookText(): string {
   return sampleBook.pages
     .map(({ head, lines, label }) => [head, ...lines, label].filter((line) => line !== undefined).join('\n'))
@@ -96,7 +96,7 @@ function makeBook(folder: string): SampleBook {
   }
 }
 
-/** Where the terms occur in the pages set so far: `pendulum, 3, 7–9`. */
+/** Returns where the terms occur in the pages set so far: `pendulum, 3, 7–9`. */
 function makeIndex(terms: string[], pages: Page[]): Chapter {
   const texts = pages.map(({ lines }) => lines.join(' '));
   const blocks = terms.map((term): Chapter['blocks'][number] => {

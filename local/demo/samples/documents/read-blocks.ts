@@ -5,7 +5,7 @@ export type Block =
   | { kind: 'paragraph'; text: string }
   | { kind: 'table'; rows: string[][] };
 
-/** The blocks of a text, in order; the first row of a table is its head. */
+/** Returns the blocks of a text, in order; the first row of a table is its head. */
 export function readBlocks(markdown: string): Block[] {
   return markdown
     .split(/\n\s*\n/)

@@ -9,7 +9,7 @@ const officeDocument = 'http://schemas.openxmlformats.org/officeDocument/2006/re
 const wordParts = 'application/vnd.openxmlformats-officedocument.wordprocessingml';
 const wordNamespace = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"';
 
-/** A DOCX with headings and tables; the same bytes each time. */
+/** Returns a DOCX with headings and tables; the same bytes each time. */
 export function buildSampleDocx(blocks: Block[]): Uint8Array {
   const parts = {
     '[Content_Types].xml': `<Types xmlns="${packageParts}/content-types">

@@ -6,7 +6,7 @@ import { setPages } from './set-pages.ts';
 
 const made = new Date('2026-01-01T00:00:00Z');
 
-/** A PDF with a text layer, some pages long; the same bytes each time. */
+/** Resolves to a PDF with a text layer, some pages long; the same bytes each time. */
 export async function buildSamplePdf(title: string, blocks: Block[]): Promise<Uint8Array> {
   const document = await PDFDocument.create({ updateMetadata: false });
   document.setTitle(title);

@@ -5,7 +5,7 @@ const secondsPerWord = 0.12;
 /** Hertz, one after the other. */
 const tones = [220, 247, 262, 294, 330, 349, 392];
 
-/** A WAV file of tones, which carries what would be said in the chunk ICMT of its RIFF INFO; the same bytes each time. */
+/** Returns a WAV file of tones, which carries what would be said in the chunk ICMT of its RIFF INFO; the same bytes each time. */
 export function buildSampleWav(spoken: string): Uint8Array {
   const words = spoken.split(/\s+/).length;
   const samples = Buffer.alloc(Math.round(words * secondsPerWord * samplesPerSecond) * 2);

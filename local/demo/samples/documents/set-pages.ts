@@ -11,7 +11,7 @@ const body = { size: 11, leading: 15.5 };
 /** By level, from 1. */
 const headingSizes = [18, 14];
 
-/** The lines of each page, with their places. A heading of level 1 begins a page. Tables are no part of this. */
+/** Returns the lines of each page, with their places. A heading of level 1 begins a page. Tables are no part of this. */
 export function setPages(blocks: Block[]): Piece[][] {
   const pages: Piece[][] = [];
   let y = Infinity;

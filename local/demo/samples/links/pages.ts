@@ -1,6 +1,6 @@
 import type { Post, Posting } from './postings.ts';
 
-/** A page of a sample board, by how the board writes jobs; `ends` is the day after which it is over. */
+/** Returns a page of a sample board, by how the board writes jobs; `ends` is the day after which it is over. */
 export function jobPage(job: Posting, url: string, ends: string | null = null): string {
   const said = {
     Title: job.title,
@@ -12,7 +12,7 @@ export function jobPage(job: Posting, url: string, ends: string | null = null): 
   return page(`${job.title} – ${job.company}`, headOf(job, url, ends), body);
 }
 
-/** A page of a sample network. */
+/** Returns a page of a sample network. */
 export function postPage({ author, text, offer }: Post): string {
   const title = `${author} on LinkedIn: ${text.slice(0, 40)}`;
   const head = `<meta property="og:title" content="${escaped(title)}">`;

@@ -8,7 +8,7 @@ export interface FeedItem {
   date: string;
 }
 
-/** An article as feeds name it, under its own address unless another is given. */
+/** Returns an article as feeds name it, under its own address unless another is given. */
 export function feedItem({ slug, title, date }: NewsArticle, path = `/2026/${slug}`): FeedItem {
   return { path, title, date };
 }
@@ -77,13 +77,13 @@ export function rdfFeed(items: FeedItem[], origin: string): string {
 `;
 }
 
-/** A sitemap. */
+/** Returns a sitemap. */
 export function sitemap(items: FeedItem[], origin: string): string {
   const written = items.map(({ path, date }) => `  <url><loc>${origin}${path}</loc><lastmod>${date}</lastmod></url>`);
   return `${declaration}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${written.join('\n')}\n</urlset>\n`;
 }
 
-/** An index of sitemaps. */
+/** Returns an index of sitemaps. */
 export function sitemapIndex(paths: string[], origin: string): string {
   const written = paths.map((path) => `  <sitemap><loc>${origin}${path}</loc></sitemap>`);
   return `${declaration}<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${written.join('\n')}\n</sitemapindex>\n`;

@@ -8,7 +8,7 @@ export interface Picture {
 
 const [width, height] = [1200, 800];
 
-/** The picture of that name, or null where there is none. Pictures of articles are drawn; three are traps. */
+/** Returns the picture of that name, or null where there is none. Pictures of articles are drawn; three are traps. */
 export function picture(name: string): Picture | null {
   if (name === 'lost.jpg') return null;
   if (name === 'emblem.svg') {
@@ -39,7 +39,7 @@ function drawJpeg(name: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(canvas.toBuffer('image/jpeg', 80));
 }
 
-/** The same JPEG, whose header says that it has 108 million pixels: whoever decodes it first asks for the memory. */
+/** Returns a JPEG whose header says that it has 108 million pixels: a decoder asks for the memory first. */
 function enlarged(jpeg: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const view = new DataView(jpeg.buffer);
   // Segments follow one another until the frame header, whose fifth byte begins the height.

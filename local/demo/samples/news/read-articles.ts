@@ -18,7 +18,7 @@ export interface NewsArticle {
 
 const folder = new URL('./articles/', import.meta.url);
 
-/** All articles, the newest first. */
+/** Resolves to all articles, the newest first. */
 export async function readArticles(): Promise<NewsArticle[]> {
   const files = (await readdir(fileURLToPath(folder))).filter((file) => file.endsWith('.md'));
   const articles = await Promise.all(

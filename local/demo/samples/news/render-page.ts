@@ -9,7 +9,7 @@ export function escapeMarkup(text: string): string {
   return text.replace(/[&<>"]/g, (character) => entities[character] ?? character);
 }
 
-/** An article's page; `canonical` is the address that it calls its own, where it names one. */
+/** Returns an article's page; `canonical` is the address that it calls its own, where it names one. */
 export function articlePage(article: NewsArticle, origin: string, canonical?: string): string {
   const { title, date, author, image, paragraphs } = article;
   const head = [
@@ -25,7 +25,7 @@ export function articlePage(article: NewsArticle, origin: string, canonical?: st
   return page(title, head, body);
 }
 
-/** The start page, which names the feeds. */
+/** Returns the start page, which names the feeds. */
 export function startPage(articles: NewsArticle[]): string {
   const items = articles.map(({ slug, title }) => `<li><a href="/2026/${slug}">${escapeMarkup(title)}</a></li>`);
   const feeds = [
@@ -35,7 +35,7 @@ export function startPage(articles: NewsArticle[]): string {
   return page(siteName, feeds, `<h1>${escapeMarkup(siteName)}</h1><ul>${items.join('')}</ul>`);
 }
 
-/** A page that has pictures and a script, and not a word to read. */
+/** Returns a page that has pictures and a script, and not a word to read. */
 export function galleryPage(): string {
   return page('', [], '<script>show(1)</script><img src="/images/beans.jpg"><img src="/images/barrel.jpg">', false);
 }

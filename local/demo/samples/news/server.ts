@@ -54,7 +54,7 @@ function addPages(app: Hono, articles: NewsArticle[]): void {
   app.get(copied.path, (c) => pageOf(c, copied.slug));
 }
 
-/** The body, or 304 to whoever has it already. */
+/** Returns the body, or 304 to whoever has it already. */
 function unlessKnown(c: Context, type: string, body: string | Uint8Array<ArrayBuffer>): Response {
   const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 16)}"`;
   if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag });

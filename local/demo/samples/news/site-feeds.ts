@@ -21,7 +21,7 @@ export interface SiteFeed {
   write(origin: string): string | Uint8Array<ArrayBuffer>;
 }
 
-/** The site's feeds and sitemaps by their paths. Several name the same articles, as on real sites. */
+/** Returns the site's feeds and sitemaps by their paths. Several name the same articles, as on real sites. */
 export function siteFeeds(articles: NewsArticle[]): Record<string, SiteFeed> {
   const listed = articles.filter(({ slug }) => slug !== unlisted);
   const of = (section: NewsArticle['section']) => listed.filter((article) => article.section === section);

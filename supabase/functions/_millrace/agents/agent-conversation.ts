@@ -35,7 +35,7 @@ export interface GivenAnswer<Answer> {
 const MOST_INVALID_ANSWERS = 3;
 const MOST_CONTRADICTIONS = 2;
 
-/** The calls of the model's last turn that no output answers yet, in the order in which it made them. */
+/** Returns the calls of the model's last turn that no output answers yet, in the order in which it made them. */
 export function openCalls(turns: readonly Turn[]): Call[] {
   const last = turns.findLast(isSaid);
   if (!last) return [];

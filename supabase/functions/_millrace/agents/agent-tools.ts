@@ -11,7 +11,7 @@ export interface ToolContext {
   /** Aborted when the agent is stopped. */
   signal: AbortSignal;
   env: Env;
-  /** The same when a call is repeated after a crash, which happens if its output could not be recorded. */
+  /** The key of the call. A call that a crash left without a recorded output is repeated under the same key. */
   idempotencyKey: string;
 }
 

@@ -188,12 +188,12 @@ class TurnRecord {
 
 type Unnumbered = Turn extends infer T ? (T extends Turn ? Omit<T, 'attempt' | 'seq'> : never) : never;
 
-/** The item of a model turn from which the AI SDK gets its answer again. */
+/** Returns the item of a model turn from which the AI SDK gets its answer again. */
 function keptIn(turn: ModelTurn): Record<string, unknown> | undefined {
   return turn.content.output.find(({ type }) => type === 'ai_sdk');
 }
 
-/** A part of an answer, in the form in which the operator's page shows the turns of any agent. */
+/** Returns a part of an answer, in the form in which the operator's page shows the turns of any agent. */
 function itemOf(part: Generated['content'][number]): ModelTurn['content']['output'] {
   if (part.type === 'text') return [{ type: 'message', content: [{ type: 'output_text', text: part.text }] }];
   if (part.type !== 'tool-call') return [];
@@ -222,7 +222,7 @@ async function lastOf(output: unknown): Promise<unknown> {
   return last;
 }
 
-/** A value as JSON keeps it, with bytes in base64. */
+/** Returns a value as JSON keeps it, with bytes in base64. */
 function asJson(value: unknown): unknown {
   const json = JSON.stringify(value ?? null, (_, inner) =>
     inner instanceof Uint8Array ? Buffer.from(inner).toString('base64') : inner,

@@ -144,7 +144,7 @@ function sign(secret: string, channel: string, id: string, at: Date, body: strin
   }
 }
 
-/** A missing secret of Vault is not permanent: an operator may be about to set it, so the message waits. */
+/** Returns the error of a missing secret in Vault. It is not permanent, since an operator may be about to set the secret. */
 function missing(channel: string, what: string): NotSent {
   const name = `millrace_channel_${channel}_${what}`;
   return new NotSent(`Vault has no ${name}: select vault.create_secret('…', '${name}').`, false);

@@ -19,7 +19,7 @@ export function groupEvents(events: AlertEvent[]): EventGroup[] {
   return [...groups.values()];
 }
 
-/** The key of an event's group: its cause, or the cause of the only other event at its stage. */
+/** Returns the key of an event's group: its cause, or the cause of the only other event at its stage. */
 function keyOf(event: AlertEvent, events: AlertEvent[]): string {
   const cause = event.cause ?? causeAt(event, events);
   return JSON.stringify(cause ? [event.event, cause] : [event.event, null, events.indexOf(event)]);

@@ -73,7 +73,7 @@ function subjectOf(message: AlertMessage): string {
   return others > 0 ? `${shown} (and ${others} more)` : shown;
 }
 
-/** The project's reference, or the host of one that is not at supabase.co. */
+/** Returns the project's reference, or the host of one that is not at supabase.co. */
 function nameOf(project: string | null): string {
   const host = project && URL.canParse(project) ? new URL(project).host : '';
   return host.replace(/\.supabase\.co$/, '');
@@ -95,7 +95,7 @@ function textOf(message: AlertMessage): string {
 
 const projectLine = ({ project }: AlertMessage) => `Project: ${project ?? 'unknown'}`;
 
-/** The text of a group: a sentence, or its cause and a sentence for each of its events. */
+/** Returns the text of a group: a sentence, or its cause and a sentence for each of its events. */
 function linesOf(group: EventGroup): string[] {
   const [{ event, message, now, cause }] = group;
   const sentence = (told: AlertEvent) => `${told.message}${told.now ? `, ${told.now}` : ''}`;

@@ -65,7 +65,7 @@ const values: Record<Exclude<Kind, 'engine'>, (value: number) => string> = {
   late: counted,
 };
 
-/** A time of day, which people in several zones read. */
+/** Writes a time of day in UTC, since people in several zones read it. */
 const timeInWords = (at: string) => `${new Date(at).toISOString().slice(11, 19)} UTC`;
 
 /**
@@ -143,7 +143,7 @@ const plainly = (findings: string) =>
 /** Says what a failed check has found; undefined where its own words say how it should be. */
 export const sayFailed = (what: string): string | undefined => failed[what];
 
-/** A text of the engine with its times to the minute, as people write them. */
+/** Returns a text of the engine with its times to the minute, as people write them. */
 export const withTimes = (text: string) => text.replace(/(\d{4}-\d\d-\d\d \d\d:\d\d):[\d.]+\+00/g, '$1 UTC');
 
 /** Says what is not well in one sentence. */

@@ -97,7 +97,7 @@ export const anthropicBatches: BatchApi = {
   },
 };
 
-/** The address of results. The API's own results_url is not followed: the key goes to the settings' host alone. */
+/** Returns the address of results. The API's own results_url is not followed: the key goes to the settings' host alone. */
 const resultsOf = (id: string) => `/messages/batches/${encodeURIComponent(id)}/results`;
 
 /** Finds batches with as many questions as ours that were created since ours was begun, or an hour before. */

@@ -61,7 +61,7 @@ export interface BatchApi {
   results(file: string, call: BatchCall, from?: number): AsyncGenerator<BatchResult | 'unknown'>;
 }
 
-/** The number of the row that a custom_id names; null for one that is not of this batch. */
+/** Returns the number of the row that a custom_id names; null for one that is not of this batch. */
 export function lineOf(customId: unknown, { key }: BatchRow): number | null {
   if (typeof customId !== 'string' || !customId.startsWith(`${key}-`)) return null;
   const line = customId.slice(key.length + 1);

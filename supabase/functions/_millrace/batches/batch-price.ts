@@ -111,7 +111,7 @@ function check(holds: boolean, fault: string): void {
   if (!holds) throw new Error(`atBatchPrice(): ${fault}.`);
 }
 
-/** The body of a question, as a line of a batch has it. */
+/** Returns the body of a question, as a line of a batch has it. */
 function requestOf(question: Asked, api: ModelApi, retryCount: number): unknown {
   // The line's custom_id says whose question it is, and batches store nothing.
   const { metadata: _, background: __, ...body } = question;
@@ -208,7 +208,7 @@ class Answers {
   }
 }
 
-/** The job of a row, as finishAnswer() reads it: a response, or the error that fails the row. */
+/** Returns the job of a row, as finishAnswer() reads it: a response, or the error that fails the row. */
 function jobOf({ api, origin, answer }: Kept, prefix: string): ModelResponse | StageError {
   if (answer?.fault) return errorOf(answer.fault, prefix);
   const response = responseOf(api, answer && 'body' in answer ? answer.body : null);
@@ -228,7 +228,7 @@ export function responseOf(api: ModelApi, body: unknown): ModelResponse | null {
   return object === 'response' ? (body as ModelResponse) : null;
 }
 
-/** A fault of one row. It ends the row's attempt, so a setting to correct is a failure that is tried again. */
+/** Returns the error for a fault of one row. It ends the row's attempt, so a wrong setting becomes a retriable failure. */
 function errorOf({ status, ...said }: LineFault, prefix: string): StageError {
   if (status === null) return new RetriableError(said.code ?? 'no_answer', said.message);
   const error = apiError({ ...said, status, param: null, headers: new Headers() }, prefix);

@@ -26,7 +26,7 @@ export const begun = z.object({
 });
 export type Begun = z.output<typeof begun>;
 
-/** The batch's provider, by the settings of this function. */
+/** Returns the batch's provider, by the settings of this function. */
 export function providerOf({ settings, api, url }: BatchRow, env: Env): Provider {
   const provider = readProvider(settings, modelSettingsOf(settings), env);
   if (provider.api === api && provider.url === url) return provider;

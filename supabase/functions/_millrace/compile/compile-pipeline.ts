@@ -98,7 +98,7 @@ export function checkedOptions(input: PipelineInput): PipelineOptions {
   return { ...parsed.data, stages: withPlaces(parsed.data.stages) };
 }
 
-/** The stages with the number of their places written out. Throws an error that names a stage that gives it twice. */
+/** Returns the stages with their slots written out. Throws an error that names a stage that gives their number twice. */
 function withPlaces(stages: Record<string, StageDefinition>): Record<string, StageDefinition> {
   return Object.fromEntries(
     Object.entries(stages).map(([name, stage]) => {

@@ -21,7 +21,7 @@ function namesFrom(found: string[], position: number): string[] {
   return [unquoted(name), ...namesFrom(found, position + 2)];
 }
 
-/** A name as Postgres reads it; it may spell a letter as in JSON, quoted or not. */
+/** Returns a name as Postgres reads it; it may spell a letter as in JSON, quoted or not. */
 function unquoted(name: string): string {
   try {
     return JSON.parse(name.startsWith('"') ? name : `"${name}"`);

@@ -20,7 +20,7 @@ interface Rule {
   const?: unknown;
 }
 
-/** A sentence or two for each fault of what was given: the field, what it must be, what was found, and the remedy. */
+/** Returns a sentence or two for each fault of what was given: the field, what it must be, what was found, and the remedy. */
 export function definitionFaults(schema: z.ZodType, error: z.ZodError, input: unknown): string[] {
   const rules = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Rule;
   return error.issues.flatMap(meantFaults).map((issue) => {
@@ -67,7 +67,7 @@ function unknownOption(
   return `${field} has the unknown option ${found.join(' and ')}. ${remedy}`;
 }
 
-/** The faults of a value of which there may be one or a list, as those of the alternative that it was meant for. */
+/** Returns the faults of a value of which there may be one or a list, as those of the alternative that it was meant for. */
 function meantFaults(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const meant = issue.errors.find(

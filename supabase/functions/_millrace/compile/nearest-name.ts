@@ -1,4 +1,4 @@
-/** The known name that a misspelt one is at most two letters away from; undefined where none is so near. */
+/** Returns the known name that a misspelt one is at most two letters away from; undefined where none is so near. */
 export function nearestName(given: string, known: string[]): string | undefined {
   const [nearest] = known
     .map((name) => ({ name, far: distance(given.toLowerCase(), name.toLowerCase()) }))

@@ -164,7 +164,7 @@ function keyColumns(name: string, stage: StageDefinition, table: string): Column
   return column === undefined ? [] : [{ field, table, column, remedy: 'Name the column whose value is the key.' }];
 }
 
-/** The columns of the row that a path asks for. */
+/** Returns the columns of the row that a path asks for. */
 function readColumns(field: string, path: string, table: string): Column[] {
   const names = pathsOf(path).paths.flatMap(([root, column]) =>
     root === 'entity' && column !== undefined ? [column] : [],
@@ -188,7 +188,7 @@ function inputColumns(inputs: InputColumns, table: string): Column[] {
   });
 }
 
-/** The conditions of a stage. */
+/** Returns the conditions of a stage. */
 function pathsIn(field: string, stage: StageDefinition): JsonPath[] {
   const { when, given } = stage;
   const ends = Object.entries(('ends' in stage && stage.ends) || {});
@@ -221,7 +221,7 @@ function functionsIn(field: string, stage: StageDefinition): Requirements['funct
   ];
 }
 
-/** The regular expressions in a decision's schema. */
+/** Returns the regular expressions in a decision's schema. */
 function patternsIn(schema: unknown, field: string): Requirements['patterns'] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { pattern, properties, items, anyOf } = schema as Record<string, unknown>;

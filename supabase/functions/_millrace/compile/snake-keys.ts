@@ -1,4 +1,4 @@
-/** An option's name in the database's spelling. */
+/** Returns an option's name in the database's spelling. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -4,12 +4,12 @@ interface Placed {
   after?: { map: string }[] | undefined;
 }
 
-/** The stages right before a stage: its needs, and the maps whose thresholds it awaits. */
+/** Returns the stages right before a stage: its needs, and the maps whose thresholds it awaits. */
 export function stagesBefore(stage: Placed | undefined): string[] {
   return [...(stage?.needs ?? []), ...(stage?.after ?? []).map(({ map }) => map)];
 }
 
-/** The names of stages that have no cycle, each after those before it; side by side they stay as they were given. */
+/** Returns the names of stages that have no cycle, each after those before it; side by side they stay as they were given. */
 export function orderStages(stages: Record<string, Placed>): string[] {
   const ordered: string[] = [];
   while (ordered.length < Object.keys(stages).length) {

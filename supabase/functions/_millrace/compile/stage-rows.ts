@@ -29,7 +29,7 @@ const external = { max_in_flight: 100 };
 
 const seconds = (count: number | null | undefined) => (typeof count === 'number' ? `${count} s` : undefined);
 
-/** The rows of a definition's stages, in the order of the definition. */
+/** Returns the rows of a definition's stages, in the order of the definition. */
 export function stageRows({ entity, stages }: PipelineOptions, order: string[]): StageRow[] {
   const later = stagesAfter(stages);
   const waiting = conditional(stages, later);

@@ -20,7 +20,7 @@ interface Move {
 /** Moves that differ only in their `from` values; null stands for a new row. */
 export type MoveRow = Omit<Move, 'from'> & { from: (string | null)[] };
 
-/** The moves of a pipeline, as millrace.version_moves holds them. */
+/** Returns the moves of a pipeline, as millrace.version_moves holds them. */
 export function statusMoves(status: StatusDefinition, stages: ShownStage[]): MoveRow[] {
   const engine = movesOfEngine(status, stages);
   const made = new Set(engine.map(pairOf));
@@ -163,7 +163,7 @@ function keptValues(stages: ShownStage[]): { value: string; stage: ShownStage }[
     );
 }
 
-/** The engine's moves after a person's call: any stage may be started, and work be cancelled or left out. */
+/** Returns the engine's moves after a person's call: any stage may be started, and work be cancelled or left out. */
 function movesOfCalls(status: StatusDefinition, stages: ShownStage[]): Move[] {
   const move = (from: string | undefined, to: string | undefined, means: string): Move => ({
     from,

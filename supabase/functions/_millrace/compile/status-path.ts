@@ -27,7 +27,7 @@ export interface ShownStage extends Partial<Record<Named, string>> {
   given: boolean;
 }
 
-/** The stages of a pipeline that shows its runs in one column, in the order of the chain. */
+/** Returns the stages of a pipeline that shows its runs in one column, in the order of the chain. */
 export function shownStages(
   status: StatusDefinition,
   stages: PipelineOptions['stages'],

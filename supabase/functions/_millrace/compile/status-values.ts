@@ -11,7 +11,7 @@ type Shows = Record<string, unknown> | undefined;
 export const showsOf = (stage: StageDefinition | undefined): Shows =>
   stage && 'shows' in stage ? (stage.shows as Shows) : undefined;
 
-/** The values that a stage shows while it is under way. */
+/** Returns the values that a stage shows while it is under way. */
 export function liveValues(shows: Shows): string[] {
   const { queued, backoff, started, asked, interim = [] } = shows ?? {};
   return [queued, backoff, started, asked, ...(interim as unknown[])]
@@ -110,7 +110,7 @@ export function statusValues(status: StatusDefinition, stages: Stages, order: st
 
 const byLength = (one: string, other: string) => one.length - other.length || (one < other ? -1 : 1);
 
-/** The values that a row passes on its way through the whole chain. */
+/** Returns the values that a row passes on its way through the whole chain. */
 function passedValues(status: StatusDefinition, stages: Stages, order: string[]): string[] {
   const ends = Object.values(status.ends).map(String);
   const layerOf = (stage: string | undefined) =>

@@ -8,10 +8,10 @@ import * as defaults from './stage-defaults.ts';
 // schema of a shared limit, and millrace.define_limit() checks a limit by it.
 
 const says = (wanted: string, remedy?: string) => ({ wanted, ...(remedy && { remedy }) });
-/** A text of this pattern. */
+/** Returns the schema of a text that matches a pattern. */
 const text = (pattern: RegExp, wanted: string, remedy?: string) =>
   z.string().regex(pattern, `must be ${wanted}`).meta(says(wanted, remedy));
-/** A text that is not empty. */
+/** Returns the schema of a text that is not empty. */
 const filled = (wanted: string, remedy?: string) => z.string().min(1).meta(says(wanted, remedy));
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 const number = (least: number, most: number) => z.number().min(least).max(most);
@@ -628,7 +628,7 @@ export const pipelineSchema = z.strictObject({
     .meta(says('an object of at least one stage')),
 });
 
-/** The options that a stage of this kind takes, for messages; null for a kind there is not. */
+/** Returns the options that a stage of this kind takes, for messages; null for a kind there is not. */
 export function optionsOf(kind: unknown): string[] | null {
   const found = kinds.find(({ shape }) => shape.kind.safeParse(kind).success);
   return found ? Object.keys(found.shape) : null;

@@ -179,7 +179,7 @@ function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
   };
 }
 
-/** The same call with the limit that its caller chooses after a timeout. */
+/** Returns a function that repeats a claim with the limit that its caller chooses after a timeout. */
 function claimLess(choose: ((limit: number) => number) | undefined) {
   return <A extends { p_limit: number }>(args: A): A => (choose ? { ...args, p_limit: choose(args.p_limit) } : args);
 }
@@ -292,7 +292,7 @@ function isLostConnection({ status, error }: RpcAnswer): boolean {
   return status === 400 && error?.code === '';
 }
 
-/** Whether the function may be there in a moment: an upgrade replaces all of them in one transaction. */
+/** Returns whether the function may be there in a moment: an upgrade replaces all of them in one transaction. */
 function mayBeUpgraded({ error }: RpcAnswer, began: number): boolean {
   return UPGRADE_CODES.includes(error?.code ?? '') && Date.now() < began + UPGRADE_MS;
 }

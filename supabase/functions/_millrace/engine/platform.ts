@@ -75,10 +75,10 @@ export const ownWakeSecret = ({ wakeSecret, secretKey }: Platform) => wakeSecret
 
 const wakeSecretOf = (key: string) => createHmac('sha256', key).update('millrace wake-up').digest('base64url');
 
-/** Whether the request says that the database has sent it. It proves nothing of the sender. */
+/** Returns whether the request says that the database has sent it. It proves nothing of the sender. */
 export const isFromEngine = (request: Request) => request.headers.has(LEVEL_HEADER) || request.headers.has(WAKE_HEADER);
 
-/** The headers with which one function wakes another. */
+/** Returns the headers with which one function wakes another. */
 export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string, string> {
   return wakeSecret ? { [WAKE_HEADER]: wakeSecret } : { apikey: secretKey };
 }

@@ -33,7 +33,7 @@ function jsonOf(value: unknown): [json: string, isSound: boolean] {
   }
 }
 
-/** Whether a JSON text has lists and objects within one another at more than so many levels. */
+/** Returns whether a JSON text has lists and objects within one another at more than so many levels. */
 function isDeeper(json: string, levels: number): boolean {
   // Each level takes two characters.
   if (json.length <= 2 * levels) return false;
@@ -48,7 +48,7 @@ function isDeeper(json: string, levels: number): boolean {
   return false;
 }
 
-/** Where the text that begins at this quote ends: at the next quote with an even number of backslashes before it. */
+/** Returns where the text that begins at this quote ends: at the next quote with an even number of backslashes before it. */
 function endOfText(json: string, begin: number): number {
   for (let end = json.indexOf('"', begin + 1); ; end = json.indexOf('"', end + 1)) {
     let before = end;

@@ -65,7 +65,7 @@ export function answerCallback(
   };
 }
 
-/** The callback that a request brings, or the answer to give when its signature is bad or its body unusable. */
+/** Resolves to the callback that a request brings, or the answer to give when its signature is bad or its body unusable. */
 async function verifiedCallback(request: Request, secrets: string[]): Promise<Callback | Response> {
   const url = new URL(request.url);
   const isOwn = isOwnCallbackUrl(url);

@@ -56,7 +56,7 @@ export function readOrigin(params: URLSearchParams): CallbackOrigin {
   return { ...writtenOrigin(params), submission: Number(params.get('submission')) };
 }
 
-/** The parameters from which readOrigin() reads this origin. */
+/** Returns the parameters from which readOrigin() reads this origin. */
 export function originParams(origin: CallbackOrigin): URLSearchParams {
   return new URLSearchParams(names.map((name) => [name, String(origin[name])]));
 }

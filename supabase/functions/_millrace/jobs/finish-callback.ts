@@ -67,7 +67,7 @@ async function outcomeOf(
   return { ...origin, service: service.name, job_id: jobId, ...outcome };
 }
 
-/** The job that a callback has only named. */
+/** Resolves to the job that a callback has only named. */
 async function askFor(service: Service, jobId: string, origin: CallbackOrigin, env: Env): Promise<unknown> {
   const { trace_id: traceId, submission } = origin;
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);

@@ -53,7 +53,7 @@ export type SubmitContext = Pick<
 > &
   Partial<Pick<HandlerContext, 'callbackUrl'>>;
 
-/** Which attempt a job is submitted for. */
+/** Returns which attempt a job is submitted for. */
 export function jobOrigin(context: Omit<SubmitContext, 'env' | 'signal'>): JobOrigin {
   const { pipeline, stage, submission, traceId, entityId } = context;
   return { pipeline, stage, submission, trace_id: traceId, entity_id: entityId };

@@ -70,7 +70,7 @@ export async function pollJobs({ platform, recorder, budget, pollMs }: Polling):
   }
 }
 
-/** The jobs of each stage, apart. */
+/** Returns the jobs of each stage, apart. */
 function byStage(jobs: WaitingJob[]): WaitingJob[][] {
   const stages = new Map<string, WaitingJob[]>();
   for (const job of jobs) {

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** The text of a request's or an answer's body, or null when it has more than `maxBytes`; reads no more than that. */
+/** Resolves to the text of a request's or an answer's body, or null when it has more than `maxBytes`; reads no more than that. */
 export async function readBody({ body }: Request | Response, maxBytes: number): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let size = 0;

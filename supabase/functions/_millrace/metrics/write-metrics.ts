@@ -181,7 +181,7 @@ function escapeLabel(text: string): string {
   return /[\\\n"]/.test(text) ? escapeText(text).replaceAll('"', '\\"') : text;
 }
 
-/** A number as both formats read it: one of OpenMetrics' buckets has a dot. */
+/** Returns a number as both formats read it: one of OpenMetrics' buckets has a dot. */
 function numberOf(value: number): string {
   return Number.isFinite(value) ? String(value) : value > 0 ? '+Inf' : 'NaN';
 }

@@ -127,7 +127,7 @@ function refuse(field: string, what: string, remedy: string): never {
   );
 }
 
-/** A path within the JSON schema as one within the answer, such as `parts[].title`. */
+/** Returns a path within the JSON schema as one within the answer, such as `parts[].title`. */
 function fieldAt(path: readonly PropertyKey[]): string {
   let field = '';
   for (let at = 0; at < path.length; at++) {
@@ -139,7 +139,7 @@ function fieldAt(path: readonly PropertyKey[]): string {
   return field;
 }
 
-/** The places that an issue speaks of: of a union those within its branches too. */
+/** Returns the places that an issue speaks of: of a union those within its branches too. */
 function pathsOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): PropertyKey[][] {
   const path = [...above, ...issue.path];
   const inner = issue.code === 'invalid_union' ? issue.errors.flat() : [];

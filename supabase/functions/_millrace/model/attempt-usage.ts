@@ -41,7 +41,7 @@ function added(one: Usage, other: Usage): Usage {
 
 const plus = (one: number | null, other: number | null) => (one === null || other === null ? null : one + other);
 
-/** The names of both, each once. */
+/** Joins two lists of names, each name once. */
 function listed(one: string | undefined, other: string | undefined): string | undefined {
   const names = [one, other].flatMap((name) => name?.split(', ') ?? []);
   return [...new Set(names)].join(', ') || undefined;

@@ -60,7 +60,7 @@ export function fromChat({ id, model, choices, usage }: ChatCompletion): ModelRe
   });
 }
 
-/** The text of a message. Some servers send a list of parts, those of their reasoning among them. */
+/** Returns the text of a message. Some servers send a list of parts, those of their reasoning among them. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   const parts = Array.isArray(content) ? (content as ({ type?: unknown; text?: unknown } | null)[]) : [];

@@ -106,7 +106,7 @@ function without(refused: ReadonlySet<string>, asked: Asked): Asked {
   return Object.fromEntries(given) as unknown as Asked;
 }
 
-/** Whether the answer is the same without this parameter. */
+/** Returns whether the answer is the same without this parameter. */
 function mayGo(name: string, asked: Asked): boolean {
   if (name === 'metadata' || name === 'max_output_tokens') return asked[name] !== undefined;
   return (name === 'store' || name === 'background') && asked[name] === false;

@@ -142,7 +142,7 @@ export function apiError(fault: ApiFault, prefix: string): StageError {
   return rejected(isTooLong ? 'context_length_exceeded' : code, message, prefix) ?? byParameter(fault, prefix);
 }
 
-/** The answer of an error of the openai SDK; null for any other error. */
+/** Returns the answer of an error of the openai SDK; null for any other error. */
 function faultOf(error: unknown): ApiFault | null {
   if (!(error instanceof OpenAI.APIError) || error.status === undefined) return null;
   const { status, message, code, type, param, headers } = error;

@@ -18,7 +18,7 @@ export interface Provider {
   prices: { input?: number | undefined; cached?: number | undefined; output?: number | undefined };
 }
 
-/** The settings by which a model is found and priced, under names that begin with `prefix`. */
+/** Returns the settings by which a model is found and priced, under names that begin with `prefix`. */
 export function modelSettingsOf<const Prefix extends string>(prefix: Prefix) {
   const shape = {
     URL: httpUrl.describe('set the base URL of an OpenAI-compatible API, such as https://api.openai.com/v1'),

@@ -69,7 +69,7 @@ export function modelService({ name, prices }: { name: string; prices?: PriceTab
 /** The model of the settings LLM_…, as a stage waits for it with LLM_MODE `background`. */
 export const model = modelService({ name: 'llm' });
 
-/** A callback names the response, which is then fetched. */
+/** Reads a callback, which names the response that is then fetched. */
 function readModelCallback(body: unknown): CalledBack {
   const parsed = callbackSchema.safeParse(body);
   if (parsed.success) return { jobId: parsed.data.data.id };

@@ -47,7 +47,7 @@ export function usageOfTokens(model: string, tokens: ReportedTokens, own: OwnPri
   return { ...usage, cost_usd: cost, ...(found.date && { priced_at: found.date }) };
 }
 
-/** The price that settings name. Settings know no batch price: both providers ask half. */
+/** Returns the price that settings name. Settings know no batch price: both providers ask half. */
 function settingsPrice({ settings }: OwnPrices) {
   const { input, cached, output } = settings ?? {};
   if (input === undefined || output === undefined) return null;

@@ -21,7 +21,7 @@ export interface Checkpoints {
 const FIRST_BUSY_PAUSE_MS = 50;
 const LONGEST_BUSY_PAUSE_MS = 1_000;
 
-/** The conversation of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
+/** Returns the conversation of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
 export function createCheckpoints(options: {
   engine: Pick<Engine, 'turns' | 'checkpoint'>;
   worker: string;

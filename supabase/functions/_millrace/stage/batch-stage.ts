@@ -219,7 +219,7 @@ function withResolve(): { promise: Promise<void>; resolve: () => void } {
   return { promise, resolve };
 }
 
-/** The outcome of a row, or an error where the call has none for it. */
+/** Returns the outcome of a row, or an error where the call has none for it. */
 function outcomeOf(outcomes: unknown, row: Row, at: number): unknown {
   const found = outcomes instanceof Map ? outcomes.get(row) : Array.isArray(outcomes) ? outcomes[at] : undefined;
   if (found !== undefined) return found;

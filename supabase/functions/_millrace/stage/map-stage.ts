@@ -124,7 +124,7 @@ function checkItem(schema: z.ZodType<ChildItem>, given: unknown, keys: Set<strin
   return parsed.data;
 }
 
-/** How many bytes the item takes up in a request. */
+/** Returns how many bytes the item takes up in a request. */
 function sizeOf(item: ChildItem, place: string): number {
   const fault = storageFault(item, place);
   if (fault) throw new PermanentError('invalid_item', fault);

@@ -15,7 +15,7 @@ export interface Children {
 const FIRST_BUSY_PAUSE_MS = 50;
 const LONGEST_BUSY_PAUSE_MS = 1_000;
 
-/** The children of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
+/** Returns the children of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
 export function createChildren(options: {
   engine: Pick<Engine, 'spawn'>;
   waker: { wake(targets: WakeTarget[]): void };

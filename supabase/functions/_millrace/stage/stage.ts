@@ -267,7 +267,7 @@ export function stageOf({ pipeline, stage: name, settings = [], ...code }: Stage
   return { pipeline, name, definition, input, output, handler, services, finish, settings };
 }
 
-/** The stages whose results an input cannot do without, as far as its schema is an object that tells. */
+/** Returns the stages whose results an input cannot do without, as far as its schema is an object that tells. */
 function neededBy(input: z.ZodType): string[] {
   const needs = shapeOf(input).needs;
   return Object.entries(shapeOf(needs))
@@ -275,7 +275,7 @@ function neededBy(input: z.ZodType): string[] {
     .map(([name]) => name);
 }
 
-/** The properties of an object's schema; none of any other schema. */
+/** Returns the properties of an object's schema; none of any other schema. */
 function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
   return (schema as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {};
 }

@@ -30,7 +30,7 @@ export function validateResult<S extends z.ZodType>(
   return parsed.data;
 }
 
-/** A schema that follows its own parts never ends with an output that holds itself, or is too deep. */
+/** Parses an output. A schema that refers to itself overflows the stack where the output contains itself or is too deep. */
 function parse<S extends z.ZodType>(schema: S, output: unknown) {
   try {
     return schema.safeParse(output);
@@ -51,7 +51,7 @@ export function invalidOutput(error: z.ZodError, value: unknown, options: { retr
     : new PermanentError('invalid_output', message);
 }
 
-/** The first fault of a failed parse as `path: what is wrong (found: kind of value)`. */
+/** Returns the first fault of a failed parse as `path: what is wrong (found: kind of value)`. */
 export function describeFault(error: z.ZodError, value: unknown, root: string): string {
   const issue = error.issues[0];
   const path = issue?.path ?? [];
@@ -59,7 +59,7 @@ export function describeFault(error: z.ZodError, value: unknown, root: string): 
   return `${pathText(path, root)}: ${issue?.message} (found: ${kindOf(valueAt(value, path))})${more}`;
 }
 
-/** The path of a part that JSON or Postgres cannot store, with the remedy; null when the whole value can be stored. */
+/** Returns the path of a part that JSON or Postgres cannot store, with the remedy; null when the whole value can be stored. */
 export function storageFault(value: unknown, path: string, above: unknown[] = []): string | null {
   if (typeof value === 'string') return storableText(value) === value ? null : textFault(path);
   if (typeof value === 'bigint') return `${path} is a BigInt, which JSON cannot hold: return a number, or its digits.`;

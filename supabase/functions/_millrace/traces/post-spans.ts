@@ -54,7 +54,7 @@ function remedyFor(status: number): string {
   return status >= 300 && status < 400 ? 'It leads elsewhere: enter the address where it leads.' : '';
 }
 
-/** The spans that a collector rejected although it took the request, which it does for good; null for none. */
+/** Returns the spans that a collector rejected although it took the request, which it does for good; null for none. */
 function rejectionIn(answer: string): string | null {
   try {
     const { rejectedSpans = 0, errorMessage = '' } = JSON.parse(answer)?.partialSuccess ?? {};
@@ -66,7 +66,7 @@ function rejectionIn(answer: string): string | null {
   }
 }
 
-/** The text without the values of headers, which are keys: collectors repeat what they were sent. */
+/** Returns the text without the values of headers, which are keys: collectors repeat what they were sent. */
 function withoutKeys(text: string, { headers }: Collector): string {
   return Object.values(headers)
     .flatMap((value) => [value, ...value.split(/\s+/)])

@@ -36,7 +36,7 @@ const endedRun = z.object({
   code: z.string().nullable(),
   created: micros,
   finished: micros,
-  /** The same as `finished`, as the database writes it. */
+  /** The time of `finished`, as the database writes it. */
   ended_at: z.string(),
   /** The traceparent of the request that wrote the row, where the row's metadata has it. */
   writer: z.string().nullable(),

@@ -56,7 +56,7 @@ export function writeTraces(pipeline: string, runs: EndedRun[], service: string)
  */
 const attemptSpan = (attempt: number) => attempt.toString(16).padStart(16, '0');
 
-/** The span of anything else. Its first digit is 8 or more, which no attempt's is. */
+/** Returns the span id of anything but an attempt. Its first digit is 8 or more, which no attempt's is. */
 function spanId(what: string): string {
   const digest = createHash('sha256').update(what).digest('hex');
   return (8 + (Number.parseInt(digest.slice(0, 1), 16) % 8)).toString(16) + digest.slice(1, 16);
@@ -115,7 +115,7 @@ const linkTo = (span: { traceId: string; spanId: string }, relation: string): Li
   attributes: attributesOf({ 'millrace.relation': relation }),
 });
 
-/** A stage lasts from its first attempt to the end of its last one. Its state is that of the newest that counts. */
+/** Returns the span of a stage, from its first attempt to the end of its last one. The newest attempt gives the state. */
 function spanOfStage(run: EndedRun, stage: string, attempts: TracedAttempt[], traceId: string): Span {
   const newest = attempts.findLast(({ superseded }) => !superseded);
   return {
@@ -189,7 +189,7 @@ function statusOf({ state, code, message }: TracedAttempt): Span['status'] {
   return state === 'failed' ? { code: ERROR, message: message ?? code ?? 'failed' } : {};
 }
 
-/** The model and its tokens by the conventions for generative AI; the cost under a name of our own. */
+/** Returns the model and its tokens by the conventions for generative AI; the cost under a name of our own. */
 function usageAttributes(usage: Record<string, unknown>): Attributes {
   const number = (name: string) => (typeof usage[name] === 'number' ? usage[name] : null);
   const text = (name: string) => (typeof usage[name] === 'string' ? usage[name] : null);

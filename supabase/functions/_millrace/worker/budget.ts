@@ -16,7 +16,7 @@ const MEMORY_LIMIT_BYTES = 150 * 1024 * 1024;
 // WORKER_SECONDS is less than half of the platform's wall clock, so that this share of it leaves a tenth unused.
 const SAVING_SHARE = 1.8;
 
-/** A budget of `seconds` of wall clock from now, and of as much memory as the platform's limit leaves room for. */
+/** Returns a budget of `seconds` of wall clock from now, and of as much memory as the platform's limit leaves room for. */
 export function createBudget(seconds: number, memory: () => number = usedMemory): Budget {
   const startedAt = Date.now();
   const endsAt = startedAt + seconds * 1000;

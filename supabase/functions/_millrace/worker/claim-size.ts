@@ -7,7 +7,7 @@ export class ClaimSize {
   private atOnce = Infinity;
   private inHand = Infinity;
 
-  /** How many items to claim next, of `capacity` at most in hand, where `inWork` are in hand already. */
+  /** Returns how many items to claim next, of `capacity` at most in hand, where `inWork` are in hand already. */
   next(capacity: number, inWork: number): number {
     return Math.max(0, Math.min(Math.min(capacity, this.inHand) - inWork, this.atOnce));
   }
@@ -18,7 +18,7 @@ export class ClaimSize {
     return Math.min(limit, this.atOnce);
   }
 
-  /** An answer has come, and the worker holds `inWork` items. `cut`: the engine cut the batch at its most bytes. */
+  /** Notes an answer, after which `inWork` items are in work. `cut`: whether the engine cut the batch at its most bytes. */
   answered(cut: boolean, inWork: number): void {
     this.atOnce += 1;
     this.inHand = cut ? Math.max(1, inWork) : this.inHand + 1;

@@ -11,7 +11,7 @@ export interface ClaimerOptions {
   inWork: ItemsInWork;
   budget: Budget;
   isolate: Isolate;
-  /** How many items to hold at a time, instead of the stage's own number. */
+  /** How many items to have in work at a time, instead of the stage's own number. */
   batchSize: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export class Claimer {
     this.reserve(0);
   }
 
-  /** Whether this worker takes no more items, even into free slots: its successor does. */
+  /** Returns whether this worker takes no more items, even into free slots: its successor does. */
   get isOver(): boolean {
     const { session, budget, isolate } = this.o;
     return session.closed || this.stopped || isolate.retired || !budget.fits(session.limits.timeout_ms);
@@ -40,14 +40,14 @@ export class Claimer {
     return !this.isOver && !this.o.inWork.hasIsolated;
   }
 
-  /** How many items can be taken once `sent` of those held are recorded. */
+  /** Returns how many items can be taken once `sent` of those in work are recorded. */
   freeSlots(sent: number): number {
     if (!this.mayClaim()) return 0;
     const wanted = this.size.next(this.capacity(), this.o.inWork.size - sent);
     return Math.min(wanted, this.o.isolate.room() + this.reserved);
   }
 
-  /** Says how many items to ask for with a call that records `sent` of those held, and keeps room for them. */
+  /** Returns how many items to ask for by a call that records `sent` items, and keeps room for them. */
   ask(sent: number): number {
     return this.reserve(this.freeSlots(sent));
   }

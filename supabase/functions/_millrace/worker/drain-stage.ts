@@ -86,7 +86,7 @@ export function createDrain(
   return { drain, waker };
 }
 
-/** The worker's own settings. Defaults replace faulty ones, and each attempt then fails with what is wrong. */
+/** Returns the worker's own settings. Defaults replace faulty ones, and each attempt then fails with what is wrong. */
 function settingsOrDefaults(env: Env) {
   try {
     return readSettings(workerSettings, env);

@@ -12,7 +12,7 @@ export type DrainEnd = 'refused' | 'empty' | 'handed_over' | 'unloaded' | 'faile
 
 export interface DrainOptions extends SessionOptions {
   budget: Budget;
-  /** How many items to hold at a time, instead of the stage's own number. */
+  /** How many items to have in work at a time, instead of the stage's own number. */
   batchSize?: number | undefined;
   probe: Probe;
   run(item: Item, context: RunContext): Promise<Outcome | null>;
@@ -116,7 +116,7 @@ export class Drain {
     }
   }
 
-  /** Whether a handler may take as long as the stage allows; says in the log why it may not. */
+  /** Returns whether a handler may take as long as the stage allows; says in the log why it may not. */
   private timeoutFits(): boolean {
     const { timeout_ms } = this.session.limits;
     if (Date.now() + timeout_ms <= this.o.budget.endsAt) return true;

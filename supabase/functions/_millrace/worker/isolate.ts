@@ -54,18 +54,18 @@ export class Isolate {
   private rowBytes = 0;
   private readonly listeners = new Set<() => void>();
 
-  /** The estimated cost of one row, in milliseconds of CPU. */
+  /** Returns the estimated cost of one row, in milliseconds of CPU. */
   get rowMs(): number {
     // Doubled: half of a row's CPU follows a pause of its handler, and is not measured.
     return Math.min(Math.max(this.learnedMs, 2 * quickQuarterOf(this.seen), CHEAPEST_ROW_MS), this.mostMs);
   }
 
-  /** The estimated cost of all rows so far, in milliseconds of CPU, those in work included. */
+  /** Returns the estimated cost of all rows so far, in milliseconds of CPU, those in work included. */
   get reckonedMs(): number {
     return this.rowMs * this.begun;
   }
 
-  /** Whether a single row more might make the isolate reach its limit. */
+  /** Returns whether a single row more might make the isolate reach its limit. */
   get isSpent(): boolean {
     return this.reckonedMs >= SPENT_AT_MS;
   }
@@ -83,7 +83,7 @@ export class Isolate {
     this.retired = false;
   }
 
-  /** How many rows may still be begun. */
+  /** Returns how many rows may still be begun. */
   room(): number {
     if (this.retired) return 0;
     const room = Math.floor(BEGUN_UP_TO_MS / this.rowMs) - this.begun - this.reserved;
@@ -176,7 +176,7 @@ export class Isolate {
     for (const listener of this.listeners) listener();
   }
 
-  /** How many rows' whole cost is used: of a row in hand, half. */
+  /** Returns how many rows' whole cost is used: of a row in hand, half. */
   private paidRows(): number {
     return this.ended + this.inHand / 2;
   }
@@ -186,7 +186,7 @@ export class Isolate {
   }
 }
 
-/** The value that a quarter of them does not exceed; nothing where they are too few. */
+/** Returns the value that a quarter of the values do not exceed; 0 where they are too few. */
 function quickQuarterOf(values: number[]): number {
   if (values.length < SEEN_ROWS / 2) return 0;
   return values.toSorted((a, b) => a - b)[values.length >> 2] ?? 0;

@@ -84,7 +84,7 @@ export class ItemsInWork {
     this.startWhatMay();
   }
 
-  /** The outcomes that can be sent at `now`. */
+  /** Returns the outcomes that can be sent at `now`. */
   ready(now: number): OutcomeItem[] {
     const due = [...this.items.values()].filter((h) => h.outcome && h.sendAt <= now);
     return due.map((h) => ({ attempt: h.item.attempt, token: h.item.token, ...(h.outcome as Outcome) }));
@@ -101,7 +101,7 @@ export class ItemsInWork {
     return Math.min(most, Math.max(least, quickest * GATHERING_SHARE));
   }
 
-  /** When the next postponed outcome can be sent, in epoch milliseconds; Infinity when none is postponed. */
+  /** Returns when the next postponed outcome can be sent, in epoch milliseconds; Infinity when none is postponed. */
   nextSendAt(): number {
     return Math.min(Infinity, ...[...this.items.values()].filter((h) => h.outcome).map((h) => h.sendAt));
   }
@@ -154,7 +154,7 @@ export class ItemsInWork {
     return item ? { attempt, run: item.run, trace: item.trace_id, entity: item.entity_id } : { attempt };
   }
 
-  /** The attempts whose handlers have not ended. */
+  /** Returns the attempts whose handlers have not ended. */
   unfinished(): number[] {
     return [...this.items.values()].filter((h) => h.state !== 'finished').map((h) => h.item.attempt);
   }
@@ -212,12 +212,12 @@ export class ItemsInWork {
     return this.isolate.reckonedMs < WORN_MS ? running : [];
   }
 
-  /** The attempts that the engine has answered with busy. */
+  /** Returns the attempts that the engine has answered with busy. */
   postponed(): number[] {
     return [...this.items.values()].filter((h) => h.sendAt > 0).map((h) => h.item.attempt);
   }
 
-  /** The attempts that are finished and not yet recorded. */
+  /** Returns the attempts that are finished and not yet recorded. */
   unsaved(): number[] {
     return [...this.items.values()].filter((h) => h.outcome).map((h) => h.item.attempt);
   }

@@ -42,7 +42,7 @@ export class LastLines {
     if (this.#lines.length > MOST_LINES) this.#lines.shift();
   }
 
-  /** The lines, the oldest first, after a line that counts those left out; undefined without any. */
+  /** Returns the lines, the oldest first, after a line that counts those left out; undefined without any. */
   text(): string | undefined {
     if (this.#count === 0) return undefined;
     const encoder = new TextEncoder();

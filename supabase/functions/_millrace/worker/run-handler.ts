@@ -63,14 +63,14 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   return { ...outcome, usage: { ...usage, ...(text && { log: text }) } };
 }
 
-/** The log of one attempt. */
+/** Returns the log of one attempt. */
 function logOf({ stage, item }: HandlerRun, lastLines?: LastLines): Log {
   const { run, trace_id: trace, entity_id: entity, attempt } = item;
   const base = { pipeline: stage.pipeline.name, stage: stage.name, run, trace, entity, attempt };
   return createLog(base, lastLines && ((...line) => lastLines.add(...line)));
 }
 
-/** Whether the attempt's last log lines go with its outcome. */
+/** Returns whether the attempt's last log lines go with its outcome. */
 const keepsLog = ({ definition: { keepLog } }: Stage, { outcome }: Outcome) =>
   outcome === 'failed' || keepLog === 'every';
 

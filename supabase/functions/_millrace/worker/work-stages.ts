@@ -73,7 +73,7 @@ export class StageWork {
     this.awake();
   }
 
-  /** Whether it works at this stage. */
+  /** Returns whether the process works at this stage. */
   has(pipeline: string, name: string): boolean {
     return this.posts.some(({ stage }) => stage.pipeline.name === pipeline && stage.name === name);
   }

@@ -38,7 +38,7 @@ export class WorkerSession {
     this.limits = o.assumed;
   }
 
-  /** Whether no call has been answered yet. */
+  /** Returns whether no call has been answered yet. */
   get isNew(): boolean {
     return this.seq === 0;
   }
@@ -50,7 +50,7 @@ export class WorkerSession {
     return this.accept(await engine.claim(call), inWork);
   }
 
-  /** Records outcomes and asks for up to `limit` items. `goodbye`: it holds nothing else, and signs off if it gets nothing. */
+  /** Records outcomes and asks for up to `limit` items. `goodbye`: the worker has no other item, and signs off if it gets none. */
   async complete(
     inWork: ItemsInWork,
     items: OutcomeItem[],
