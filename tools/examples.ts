@@ -73,5 +73,5 @@ function closure(folder: string, entries: string[]): { files: Set<string>; packa
   return { files, packages };
 }
 
-/** With the command that a user has. */
+/** Replaces the contributor's command by the one that a user has. */
 const forUsers = (text: string) => text.replaceAll('npm run pipelines:sync', 'npx millrace sync');

@@ -75,10 +75,10 @@ packPage(root, dist);
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
 const runtime = runtimeFiles(path.join(root, runtimeFolder));
 fs.writeFileSync(path.join(root, packedRuntime), compressed(JSON.stringify(runtime)));
-// In one file, since they share much.
+// All examples are in one file, since they share much.
 fs.writeFileSync(path.join(dist, 'examples.json.br'), compressed(JSON.stringify(readExamples(root))));
 
-/** The engine's texts go packed: they are half of what the package would have on disk. */
+/** Writes a text of the engine packed: unpacked, these texts would be half of the package on disk. */
 function writeEngine(name: string, text: string): void {
   fs.mkdirSync(path.join(dist, 'engine'), { recursive: true });
   fs.writeFileSync(path.join(dist, 'engine', `${name}.sql.br`), compressed(text));

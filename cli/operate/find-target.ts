@@ -12,7 +12,7 @@ export interface Target {
   url: string;
   /** The headers of requests to the Data API, with the key. */
   headers: Record<string, string>;
-  /** In whose name it acts, where a secret key asks. */
+  /** The operator for whom the command acts with a secret key. */
   operator: string;
 }
 

@@ -15,7 +15,7 @@ try {
   const run = await demos[given.demo]();
   process.exitCode = await run(given, ending.signal);
 } catch (error) {
-  // Ctrl-C while starting ends the programs that prepare the database too: no failure worth telling.
+  // Ctrl-C during the start ends the programs that prepare the database, too: their error is not printed.
   if (!ending.signal.aborted) console.error(pc.red((error as Error).message));
   process.exitCode = ending.signal.aborted ? 130 : 1;
 }

@@ -2,7 +2,7 @@ import type { Arguments } from './read-arguments.ts';
 
 type Demo = (given: Arguments, ending: AbortSignal) => Promise<number>;
 
-/** Loads a demo when it is asked for: each has libraries of its own, and wrong arguments are told at once. */
+/** Loads a demo only when it runs: each has libraries of its own, and an error of the arguments must come at once. */
 export const demos: Record<Arguments['demo'], () => Promise<Demo>> = {
   articles: async () => (await import('./articles/run-articles.ts')).runArticles,
   books: async () => (await import('./books/run-books.ts')).runBooks,

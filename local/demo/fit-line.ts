@@ -19,7 +19,7 @@ export function fitLine(line: string, columns: number): string[] {
   return [...lines, rest];
 }
 
-/** The place of the last blank that leaves a line narrow enough; of the first one behind, where none does. Null without one. */
+/** Finds the last blank that leaves a line narrow enough, else the first blank behind. Returns null without one. */
 function breakBefore(line: string, columns: number, indented: number): number | null {
   const blanks = [...line.matchAll(/ +/g)]
     .map(({ index }) => index)

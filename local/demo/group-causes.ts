@@ -7,7 +7,7 @@ export interface Caused {
   cause: string;
 }
 
-/** A line for each cause, that of most first: how many, why, and the first of them, shortened to the width of a screen. */
+/** Returns a line for each cause, the most frequent first: how many, why, and the first name, as wide as a screen. */
 export function causeLines(all: Caused[]): string[] {
   const groups = new Map<string, string[]>();
   for (const { name, cause } of all) groups.set(cause, [...(groups.get(cause) ?? []), name]);

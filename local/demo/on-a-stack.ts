@@ -23,7 +23,7 @@ export const fitTo = (most: number) => {
 export const print = (text: string) => {
   for (const line of text.split('\n')) for (const part of fitLine(line, columns)) console.log(part);
 };
-/** News of errors within the columns, each behind its time. */
+/** Breaks the lines about new errors to the columns, each behind its time. */
 const fitted = (errors: NewErrors) => async () => {
   const behindTime = 11;
   return (await errors()).map((text) => wrapText(text, columns - behindTime).join(`\n${' '.repeat(behindTime)}`));
@@ -110,7 +110,7 @@ export async function onAStack(
     if (keep && !ending.aborted) {
       const forget = noteRunningStack(path.join(import.meta.dirname, '..', '..'), stack);
       cleanUp.push(async () => forget());
-      // doctor() sends people to the terminal that serves a function for its log.
+      // Prints the functions' log: doctor() tells people to look for it at this terminal.
       troubles.follow((line) => print(pc.dim(line)));
       await new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
     }

@@ -1,7 +1,7 @@
 // The first error of each stage, as it occurs. The work goes on meanwhile, unless what is wrong is a setting.
 import type pg from 'pg';
 
-/** The whole of it stands in the run's timeline. */
+/** How many characters of an error are printed: the run's timeline has all of it. */
 const longest = 200;
 
 interface FirstError {

@@ -27,12 +27,12 @@ export interface Line {
 
 export interface Progress<Read> {
   read(): Promise<Read>;
-  /** How it ended; undefined while it goes on. */
+  /** Returns how the work has ended; undefined while it goes on. */
   end(read: Read): string | undefined;
-  /** For a terminal, one string for each line. */
+  /** Returns the progress as a table for a terminal, one string for each line. */
   table(read: Read, elapsedMs: number): string[];
   lines(read: Read): Line[];
-  /** Lines are enough so often, and at the end, when they take the table's place; at each change where it is left out. */
+  /** How often lines are written in the table's place, and once at the end; left out, lines are written at each change. */
   linesEveryMs?: number;
   /** Lines to print beside the progress, each once. */
   news?(): Promise<string[]>;

@@ -15,7 +15,7 @@ export const packedVersions: Record<number, string> = {
 };
 
 /**
- * Has this process run the Postgres in the folder `named`, else the one of MILLRACE_POSTGRES, else one of the major that the
+ * Chooses the Postgres that this process runs: the one in the folder `named`, else the one of MILLRACE_POSTGRES, else one of the major that the
  * configuration of the project in `root` says, npm's from the project where the stack's own is of another. Throws where there is
  * none of that major, with the command that fetches it. Tells `say` where the two majors differ.
  */

@@ -76,7 +76,7 @@ function makeFolder(folder: string): void {
   fs.mkdirSync(folder);
 }
 
-/** False where a living process holds the lock. Replaces a lock that a killed process left behind. */
+/** Creates the lock; returns false where a living process has it. Replaces a lock that a killed process left behind. */
 function createLock(lock: string): boolean {
   const holder = readHolder(lock);
   if (holder !== undefined && holder !== process.pid && isRunning(holder)) return false;

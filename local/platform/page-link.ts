@@ -1,4 +1,4 @@
-// The way to a page of a stack for somebody without a password.
+// Links to the pages of a stack for people without a password.
 import { randomUUID } from 'node:crypto';
 import type { Stack } from './stack.ts';
 

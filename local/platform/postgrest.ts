@@ -47,7 +47,7 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
   }
 }
 
-/** Answers how it is stopped. */
+/** Starts PostgREST. Resolves to its process and a function that stops it. */
 async function launch(options: PostgrestOptions, port: number, adminPort: number) {
   const { dbUrl, keySet, watchdog, schemas = ['public'], maxRows = 1000 } = options;
   const { extraSearchPath = ['public', 'extensions'] } = options;

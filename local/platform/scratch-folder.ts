@@ -14,7 +14,7 @@ export function scratchFolder(): string {
     const { bavail, bsize } = fs.statfsSync(memory);
     if (bavail * bsize >= needed && os.freemem() >= needed) return memory;
   } catch {
-    // There is none here.
+    // There is no such folder, or it may not be written.
   }
   return os.tmpdir();
 }

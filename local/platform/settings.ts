@@ -26,7 +26,7 @@ const localNames = [
   'SOURCES_FOLDER',
 ];
 
-/** Two letters swapped, or one forgotten and one too many. */
+/** How many letters a name may differ from a setting's: two swapped, or one forgotten and one too many. */
 const nearestChanges = 2;
 
 /**

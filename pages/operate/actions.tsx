@@ -45,7 +45,7 @@ export interface Action {
   leadsTo?: (answer: Record<string, unknown>) => string;
 }
 
-/** Why the one who looks at the page may not act at all. */
+/** Returns why the viewer of the page may not act at all. */
 export function mayNotAct(): string | undefined {
   return you.value?.role === 'viewer' ? 'You may read here, but not act.' : undefined;
 }

@@ -8,7 +8,7 @@ import { callProject, hasEnded, type Session, send } from '../base/session.ts';
 
 /** Whether the server that this page comes from holds the key. */
 export const isLocal = document.documentElement.hasAttribute('data-api');
-/** In whose name the local API acts, where it is open for this browser. */
+/** The operator for whom the local API acts, where the API is open for this browser. */
 export const operator = signal<string | null>(null);
 /** The address of the project that the local API leads to. */
 export const apiProject = signal('');

@@ -17,7 +17,7 @@ import { State } from './states.tsx';
 const verbs = ['retry', 'cancel', 'hurry'] as const;
 type Verb = (typeof verbs)[number];
 
-/** Of which status the runs must be that a verb is for. */
+/** The status that runs must have for a verb. */
 const statusFor: Record<Verb, string> = { retry: 'failed', cancel: 'running', hurry: 'running' };
 
 interface ButtonsProps {

@@ -6,7 +6,7 @@ import type { Node, Statement } from '../engine/statement.ts';
 
 /** A function or a view of the engine. Overloads count as one. */
 export interface Routine {
-  /** Without its schema. */
+  /** The routine's name without its schema. */
   name: string;
   /** The files of `engine/` that define it, more than one only where overloads lie apart. */
   files: string[];
@@ -21,7 +21,7 @@ const schemas = ['millrace', 'millrace_evidence', 'public'];
 const calledInText = /\bmillrace\.(\w+)\s*\(/g;
 /** A table in SQL that is built as text. */
 const tableInText = /\b(?:from|join|into|update)\s+(?:millrace|public)\.(\w+)/g;
-/** Words that tell a person what to call. */
+/** Returns whether a text is for a person, and tells what to call. */
 const isTold = (text: string) => /^[A-Z]|\.$|: select millrace\.|^select [^;]*;$/.test(text);
 
 /** Reads all functions and views of the engine that lies in the folder `engine`. */

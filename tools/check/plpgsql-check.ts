@@ -156,7 +156,7 @@ function faultsOf(rows: Fault[]): string[] {
   ];
 }
 
-/** The migrations are postgres's, whom the extension pg_cron would have given these. */
+/** Rights of postgres, who applies the migrations: the extension pg_cron would have granted some of them. */
 const rightsOfPostgres = `
   alter database postgres owner to postgres;
   grant usage on schema cron to postgres with grant option;
@@ -172,7 +172,7 @@ interface Fault {
   detail: string | null;
 }
 
-/** Triggers are checked for each table that has one. Of the rest, supabase db lint asks the same. */
+/** Asks plpgsql_check as supabase db lint does. A trigger's function is checked for one table, if possible with transition tables. */
 const faults = `
   select p.proname as name, f.level, f.lineno as line, f.message, f.detail
   from (

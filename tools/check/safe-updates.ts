@@ -49,12 +49,12 @@ function found(source: string, firstLine: number, mayFollow = (_before: string) 
   });
 }
 
-/** In a text, what stands before a statement; anything else makes a sentence of it. */
+/** Returns whether a statement may follow this word of a text; after any other word the text is a sentence. */
 const startsOfText = (before: string) => /^(?:|;|\(|\)|begin|then|else|loop|instead|also)$/i.test(before);
 /** A name or a call that is concatenated between two texts. */
 const between = /'(\s*\|\|\s*[\w.]+(?:\((?:[^'()]|\([^'()]*\))*\))?\s*\|\|\s*)'/g;
 
-/** With a text that goes on in the next line, or after a part put in, in one piece; lines stay where they are. */
+/** Joins a text that goes on in the next line, or after a concatenated part; other lines stay where they are. */
 function joined(text: string): string {
   const blank = (part: string) => part.replaceAll(/[^\n]/g, ' ');
   return text

@@ -22,7 +22,7 @@ export function helperFaults(root: string, statements: Statement[]): Finding[] {
   return statements.flatMap(({ file, from: line, kind, node, text }) => {
     const name = nameOf(node.funcname);
     if (kind !== 'CreateFunctionStmt' || isPublic(name) || mentioned(name)) return [];
-    // Only what is built calls these.
+    // Only built SQL calls these functions.
     if (name.startsWith('pg_temp.')) return [];
     if (nameOf(node.returnType?.names) === 'trigger') return [];
     const [caller, ...others] = callers.get(name) ?? [];

@@ -66,7 +66,7 @@ export function nameOf(parts: Name[] = []): string {
   return parts.map(({ String: { sval = '' } = {} }) => sval).join('.');
 }
 
-/** As many blanks, and the line ends. */
+/** Replaces a part by as many blanks, and keeps its line ends. */
 export function blank(part: string): string {
   return part.replaceAll(/[^\n]/g, ' ');
 }

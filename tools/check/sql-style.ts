@@ -16,12 +16,12 @@ const branchesTwiceAtMargin = /^ +end (?:if|loop|case);$/m;
 /** Branches and loops of a function over sixty lines: with more of them nobody keeps its cases apart. */
 const mostBranches = 8;
 const branches = /^ *(?:(?:if|elsif|while|foreach)\b|for\b(?! (?:no key )?(?:update|share)| key share))/gm;
-/** The kernel's way into a stage, until it is three functions. */
+/** Functions that may have more branches until they are split: the kernel's way into a stage. */
 const stillBranching = ['millrace.queue_stage'];
 const isIndented = /^as (\$\w*\$)\n(?: {2}.*\n|\n)+\1/m;
 /** A statement this short may stand on one line with all its clauses. */
 const shortStatement = 90;
-/** More fields than that, told by their places alone, nobody can read. */
+/** The most fields of a row that may be filled by position alone. */
 const mostPlaces = 5;
 /** A column, by the one letter of its table, an operator, and a call of the engine's with what it is given. */
 const comparedWithCall =

@@ -20,7 +20,7 @@ import { withStoredComments } from './store-comments.ts';
 
 const heading =
   '-- Millrace, built of engine/ by tools/build.ts: there are its comments, in the files named here. Change it there.';
-/** Bodies may name what a later statement makes. */
+/** Lets the bodies of functions name objects that a later statement creates. */
 const bodiesLater = 'set check_function_bodies = off;';
 /** The text of millrace.engine() before the build writes level and release into it. */
 const unwritten = /level := 0;\s+release := '0\.0\.0';/;
@@ -216,7 +216,7 @@ function replacing(statement: Statement, was: Code, now: Code): string[] {
   return [`${text};`];
 }
 
-/** Takes back the rights and comments that the source gives no more to what is still there. */
+/** Revokes rights and removes comments that the source no longer gives to objects that stay. */
 function revoked(was: Code, now: Code): string[] {
   const grants = Object.entries(was.grants)
     .filter(([grant, functions]) => !(grant in now.grants) && functions.every((name) => name in now.functions))

@@ -164,7 +164,7 @@ function asked(text: string): string {
 
 const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
 
-/** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release, and looks up by keys. */
+/** Gives a function of the Data API its owner's rights. One for Edge Functions refuses other contracts, and plans by keys. */
 function ofDataApi(statement: Statement): Statement {
   const { file, text } = statement;
   const owned = text.replace(body, (as) => `security definer\n${as}`);
@@ -231,7 +231,7 @@ function withVerb(text: string, { parameters = [] }: Node): string {
   });
 }
 
-/** A function of the Data API is for Edge Functions, and an operator's for people as well, unless it says who else may call it. */
+/** Returns the callers of a file's functions unless one names others: Edge Functions, and people for operators' functions. */
 const callersIn = (file: string) => (isForOperators(file) ? 'people' : 'services');
 
 function rightsOf(identity: string, who: string): string[] {

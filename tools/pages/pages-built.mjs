@@ -17,7 +17,7 @@ const read = [
   path.join('docs', 'errors.md'),
   path.join('tools', 'pages'),
 ];
-/** Built of them. */
+/** Folders that the build writes. */
 const builtFolders = ['pages', path.join('packages', 'client')].map((folder) => path.join(folder, 'dist'));
 
 /**

@@ -25,7 +25,7 @@ export function sourcesFor(urls: URL[]): DemoSource[] {
   return urls.map((url) => ({ name: url.hostname, address: url.href, isBroken: false }));
 }
 
-/** Inserts what articles are sorted by: topics and tags. */
+/** Inserts the topics and tags by which articles are sorted. */
 export async function insertTopics(client: pg.Client): Promise<void> {
   for (const [table, rows] of [
     ['topic', topics],
@@ -48,7 +48,7 @@ export async function insertSources(client: pg.Client, sources: DemoSource[]): P
   );
 }
 
-/** An article that somebody enters by hand: what it brings says where it begins. */
+/** An article that a person enters by hand: its fields decide at which code it begins. */
 export interface ManualEntry {
   says: string;
   values: Record<string, unknown>;
@@ -94,7 +94,7 @@ export function manualEntries(site: string): ManualEntry[] {
   ];
 }
 
-/** Inserts them one by one; resolves to each with the code at which it begins, and its name. */
+/** Inserts entries one by one. Resolves to each entry with the code at which it begins, and the code's name. */
 export async function insertManual(
   client: pg.Client,
   entries: ManualEntry[],

@@ -1,4 +1,4 @@
-// The review: at a terminal a person decides, elsewhere the demo does, and says what.
+// The review: at a terminal a person decides. Elsewhere the demo decides, and prints its decisions.
 import { createInterface, type Interface } from 'node:readline/promises';
 import type pg from 'pg';
 import pc from 'picocolors';
@@ -35,7 +35,7 @@ export function statedVerdicts(waiting: WaitingArticle[]): Verdict[] {
   });
 }
 
-/** Where a person answers. */
+/** The input and output of the person who answers. */
 export interface Terminal {
   input: NodeJS.ReadableStream;
   output: NodeJS.WritableStream;
@@ -79,7 +79,7 @@ function described({ title, summary, tags }: WaitingArticle, place: string): str
   return `\n  ${pc.bold(title)}  ${pc.dim(place)}\n${lines.join('')}${named}`;
 }
 
-/** Asks until the answer is one of those that there are. */
+/** Asks about an article until the answer is a verdict or `done`. */
 async function askVerdict(terminal: Interface, signal: AbortSignal): Promise<Verdict | 'done'> {
   for (;;) {
     const answer = await terminal.question('  [a]pprove, [e]dit the title, [r]eject, [l]eave, [d]one: ', { signal });

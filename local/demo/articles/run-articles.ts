@@ -28,7 +28,7 @@ import { watchArticles } from './watch-articles.ts';
 
 /** The actor of the demo, as the history names them. */
 const actor = 'user:demo';
-/** Of each source that the user names so many articles are taken. */
+/** How many articles of each source that the user names are taken. */
 const fewArticles = 20;
 
 /** Runs the articles pipelines from feeds to publications. Resolves to the exit code. */
@@ -46,7 +46,7 @@ export async function runArticles(
       const isOwn = urls.length > 0;
       const sources = isOwn ? sourcesFor(urls) : sampleSources(news.url);
       await enter(client, sources, isOwn ? null : news.url);
-      // One poll is enough of what may be a large site.
+      // One poll is enough, since a user's source may be a large site.
       const watch = () => watchArticles(watching, isOwn);
       const rested = await watch();
       if (ending.aborted) return undefined;
@@ -87,7 +87,7 @@ function withHosts(settings: DemoSettings, urls: URL[], site: string): DemoSetti
   const reachable = [site, ...urls.map(({ href }) => href)];
   for (const name of ['SCRAPER_ALLOW_HOSTS', 'FEED_ALLOW_HOSTS']) env[name] = allowHosts(reachable, env[name]);
   if (urls.length > 0) {
-    // The sample topics say nothing of what the user reads.
+    // Every article passes, since the sample topics do not fit the user's sources.
     Object.assign(env, { ARTICLES_SCORE_THRESHOLD: '0', SOURCE_NEW_URLS: String(fewArticles) });
     settings.modelNote.push(
       `Each source is polled once, then switched off; at most ${fewArticles} of its articles are taken, whatever they are about.`,

@@ -68,7 +68,7 @@ export async function runBooks(
   });
 }
 
-/** An uncertain outline waits for a person: the demo answers in the place of one, as one would. */
+/** Answers the question about an uncertain outline in the place of a person. */
 async function answerQuestion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ id: string }>(
     'select attempt_id as id from public.millrace_decisions where closed_at is null',

@@ -4,7 +4,7 @@ import type pg from 'pg';
 /** The rule that the demo adds. */
 export const rule = 'demo_backlog';
 
-/** So many jobs the slow gate lets through; of those that wait, more than so many are an alert. */
+/** How many jobs the slow gate lets through, and above how many waiting jobs the rule raises an alert. */
 export const fewJobs = 26;
 export const manyJobs = 10;
 

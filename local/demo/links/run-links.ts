@@ -35,7 +35,7 @@ export interface LinksArguments {
   sheet: string | null;
 }
 
-/** Of a line, in columns. */
+/** The width of a line, in columns. */
 const widest = 100;
 
 /** The sources and links that the demo takes in. */
@@ -111,7 +111,7 @@ async function show(client: pg.Client, given: Given, folder: string, watch: Watc
   return outcome(folder, given, failing > 0 ? 'A source could not be read.' : await surprise(client, given.samples));
 }
 
-/** Says and does what slows the pipeline in two places. */
+/** Slows the pipeline in two places, and prints how. */
 async function slow(client: pg.Client): Promise<void> {
   await slowDown(client);
   for (const [statement, meaning] of [
@@ -123,7 +123,7 @@ async function slow(client: pg.Client): Promise<void> {
   }
 }
 
-/** Shows the alert on what waits at the gate, opens that, and takes up what went by without the model. */
+/** Shows the alert about jobs at the gate, opens the gate, and takes up the jobs that went on without the model. */
 async function openAgain(client: pg.Client, watch: Watch): Promise<boolean> {
   heading('5. An alert: jobs pile up at their gate');
   await judgeNow(client);
@@ -133,7 +133,7 @@ async function openAgain(client: pg.Client, watch: Watch): Promise<boolean> {
   if (!(await watch(['staged', 'error', 'extracted', 'dead'], true))) return false;
 
   heading('6. The model is back');
-  // Also what has just come is left out, so that all of it is taken up.
+  // Sweeps once more, so that jobs which have just come are left out, and all of them are taken up.
   await client.query(sweep);
   await client.query(endBypass);
   const { rows } = await client.query<{ take_up: number }>(takeUp);
@@ -151,7 +151,7 @@ async function retryErrors(client: pg.Client, hasSamples: boolean): Promise<void
   if (hasSamples) print(pc.dim('  A captcha stays one: that link is tried four times more.'));
 }
 
-/** Adds what is to be taken in, which is due at once. */
+/** Adds the sources and links, which are due at once. */
 async function enter(client: pg.Client, { sources, urls, samples }: Given): Promise<void> {
   heading(samples ? '2. Links from a sheet and a data source' : '2. Your links');
   if (sources.length > 0) print(`  ${pc.cyan('insert into link_sources (kind, address, column_name) values')}`);

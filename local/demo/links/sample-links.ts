@@ -10,7 +10,7 @@ export interface SampleLink {
 export interface Samples {
   sheet: SampleLink[];
   pages: SampleLink[];
-  /** Entered by hand, last: a board that asks for patience slows all the others too. */
+  /** Links that are entered by hand, last: a board that answers 429 slows all the others, too. */
   busy: string[];
   /** The links that cannot become a job, by their addresses. */
   broken: Set<string>;

@@ -1,8 +1,8 @@
-// Users, and which sessions they have, in the tables of the schema auth.
+// Users and their sessions, in the tables of the schema auth.
 import pg from 'pg';
 import { AuthError } from './auth-error.ts';
 
-/** A user as Auth tells of one. */
+/** A user as Auth answers it. */
 export type User = Record<string, unknown> & { id: string; email: string; role: string };
 
 export interface NewUser {
@@ -19,7 +19,7 @@ export type Ask = (text: string, values: unknown[]) => Promise<Found | undefined
 
 /** The only instance that there is. */
 export const instance = '00000000-0000-0000-0000-000000000000';
-/** A user `u` as Auth tells of one. */
+/** SQL that makes of the row `u` a user as Auth answers it. */
 export const shown = `jsonb_build_object('id', u.id, 'aud', u.aud, 'role', u.role, 'email', u.email,
   'email_confirmed_at', u.email_confirmed_at, 'phone', coalesce(u.phone, ''), 'confirmed_at', u.confirmed_at,
   'last_sign_in_at', u.last_sign_in_at, 'app_metadata', coalesce(u.raw_app_meta_data, '{}'),

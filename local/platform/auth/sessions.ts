@@ -9,7 +9,7 @@ export interface Opened {
   refreshToken: string;
 }
 
-/** So long a refresh token that was used is good once more, for tabs that refresh at once. */
+/** How long a used refresh token is good once more, for tabs that refresh at the same time. */
 const reuse = '10 seconds';
 
 const newToken = () => randomBytes(9).toString('base64url');

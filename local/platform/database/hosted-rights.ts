@@ -5,7 +5,7 @@ import { loadModule, parseSync } from '@libpg-query/parser';
 const lend = 'select extensions.lend_superuser();\n';
 const giveBack = '\nselect extensions.return_superuser();';
 
-/** Whether a text could hold such a statement: parsing all migrations of a project takes a second. */
+/** Matches a text that may have such a statement: parsing all migrations of a project would take a second. */
 const mayNeed =
   /\bevent\s+trigger\b|\b(?:alter|drop)\s+extension\b|\bforeign\s+data\s+wrapper\b|\b(?:for|add|set)\s+(?:all\s+tables|tables\s+in)\b/i;
 
@@ -27,7 +27,7 @@ export async function withHostedRights(text: string): Promise<string> {
   }
 }
 
-/** The statements that hosted carries out with a superuser's rights. Within a block of code they are not told from what stands beside. */
+/** Returns whether hosted runs a statement with a superuser's rights. A block of code counts as a whole. */
 function needsRights(statement: Record<string, object>, text: string): boolean {
   const [[kind = '', node] = []] = Object.entries(statement);
   switch (kind) {

@@ -62,6 +62,6 @@ function requireMajor(cluster: string): void {
   );
 }
 
-/** A copy of a template is new, however old that is: nobody is to miss the sweeps of the time between. */
+/** Dates the install in a copy of an old template as of now: otherwise the sweep would seem late. */
 const dateInstall = (superUrl: string) =>
   runWhereThere(superUrl, 'millrace.releases', 'update millrace.releases set installed_at = millrace.now() where true');

@@ -8,7 +8,7 @@ import { type FunctionConfig, watchFunctionConfigs } from './function-config.ts'
 import { type FunctionProcess, startFunctionProcess } from './function-process.ts';
 import type { FunctionLimits } from './limits.ts';
 
-/** The Edge Runtime waits 15 seconds. Nobody wants to wait so long for the stack at their desk. */
+/** How long a stop waits for functions. The Edge Runtime waits 15 seconds, too long for a developer's stack. */
 const stopGraceMs = 1000;
 
 export interface FunctionsHost {

@@ -1,4 +1,4 @@
-// Reads from /proc what a process has used. Without /proc nobody enforces the limits on CPU and memory.
+// Reads from /proc what a process has used. Without /proc the limits on CPU and memory are not enforced.
 import { existsSync, readFileSync } from 'node:fs';
 
 const ticksPerSecond = 100;

@@ -27,7 +27,7 @@ export interface Upstreams {
 
 export interface Gateway {
   url: string;
-  /** From here on the gateway hands calls on; before, it answers 503. */
+  /** Lets the gateway hand calls on. Before this call, it answers 503. */
   open(upstreams: Upstreams): void;
   stop(): Promise<void>;
 }
@@ -94,7 +94,7 @@ async function answer(
   await getRequestListener((received) => handle(received, claims))(request, response);
 }
 
-/** Objects that are open to all, or to each holder of their signed URL. */
+/** Returns whether a call needs no key: it reads an object that is public, or by a signed URL. */
 function needsNoKey(method: string | undefined, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && /^\/storage\/v1\/object\/(public|sign)\//.test(path);
 }

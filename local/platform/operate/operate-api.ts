@@ -24,7 +24,7 @@ export interface OperateApiOptions {
   projectUrl: string;
   /** The headers of requests to the project: a secret key, or a user's token beside a publishable key. */
   headers: Record<string, string>;
-  /** In whose name the page acts, where a secret key asks. */
+  /** The operator for whom the page acts with a secret key. */
   operator: string;
 }
 

@@ -29,7 +29,7 @@ export interface JobRun {
   job: Job;
   /** Ends the session when the worker stops. */
   stopping: AbortSignal;
-  /** Likewise when the job is removed or switched off. */
+  /** Ends the session when the job is removed or switched off. */
   removed: AbortSignal;
 }
 

@@ -11,7 +11,7 @@ interface Task {
   job: Job;
   schedule: Schedule;
   lastStart: Date;
-  /** When a calendar says next, null when it says nothing any more. */
+  /** When the calendar's next run is due; null when there is none any more. */
   due: Date | null;
   pending: number;
   /** Ends the run that is under way. */

@@ -50,7 +50,7 @@ export function createSender(signal: AbortSignal) {
         id,
         status_code: last.statusCode,
         content: content || null,
-        // As in pg_net those of the first answer, which may be a redirection; of several alike the last.
+        // As in pg_net, the headers are those of the first answer, which may be a redirection. Of equal names the last one counts.
         headers: Object.fromEntries(headersOf(first ?? last)),
         content_type: headersOf(last).findLast(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? null,
         timed_out: false,
@@ -90,7 +90,7 @@ async function follow(
     if (redirections === maxRedirections) throw new Error('Number of redirects hit maximum amount');
     await response.body.dump();
     url = new URL(location, url);
-    // A DELETE stays one.
+    // Like libcurl, turns a POST into a GET; a DELETE stays a DELETE.
     if (method === 'POST' && response.statusCode < 304) {
       method = 'GET';
       body = null;
@@ -98,13 +98,13 @@ async function follow(
   }
 }
 
-/** With `responseHeaders: 'raw'` they are names and values in turn. */
+/** Pairs the headers, which `responseHeaders: 'raw'` gives as names and values in turn. */
 function headersOf({ headers }: Dispatcher.ResponseData): Headers {
   const raw = headers as unknown as string[];
   return raw.flatMap((name, index): Headers => (index % 2 === 0 ? [[name, raw[index + 1] as string]] : []));
 }
 
-/** Whom a redirection leads to elsewhere is told no secret. */
+/** Headers that are not sent on to another host, since they may be secrets. */
 const ofTheHost = ['authorization', 'cookie', 'host'];
 
 function requestHeaders(queued: QueuedRequest, url: URL, isSameHost: boolean, hasBody: boolean): Headers {
@@ -127,7 +127,7 @@ function requestHeaders(queued: QueuedRequest, url: URL, isSameHost: boolean, ha
 function errorMessage(error: unknown, hasAnswered: boolean): string {
   const { code, message, errors } = error as { code?: string; message: string; errors?: { code?: string }[] };
   if (hasAnswered && (code === 'UND_ERR_SOCKET' || message === 'terminated')) return 'Transferred a partial file';
-  // The answer is no HTTP.
+  // The parser's error means that the answer is no HTTP.
   if (code?.startsWith('HPE_')) return unsupported;
   return messages[code ?? errors?.[0]?.code ?? ''] ?? message;
 }

@@ -5,7 +5,7 @@ import { within } from '../../platform/deadline.ts';
 export interface Delivery {
   url: string;
   body: string;
-  /** Of one try: a signature may hold its time. */
+  /** Makes the headers of each try anew, since a signature may contain the time. */
   headers: () => Record<string, string>;
 }
 

@@ -11,7 +11,7 @@ import { readWebhookSecrets } from './signed-callback.ts';
 export interface JobServiceOptions<Schema extends z.ZodType<CommonRequest>, Result> {
   /** The name of the service in its messages. */
   name: string;
-  /** Of `POST /jobs`. */
+  /** The schema of the body of `POST /jobs`. */
   request: Schema;
   /** Does the work of a job, until `stop` aborts. Rejects with a JobError. */
   run: (request: z.output<Schema>, stop: AbortSignal) => Promise<Result>;

@@ -115,7 +115,7 @@ function conversationOf({ system, messages }: MessagesRequest): Task['conversati
   return conversation;
 }
 
-/** The API wants the outputs of all calls at the beginning of the very next message. */
+/** Refuses a message that does not begin with the outputs of all open calls, as the API does. */
 function checkResults(conversation: Task['conversation'], role: string, blocks: { type: string }[]): void {
   const open = conversation.calls.filter(({ output }) => output === undefined).map(({ id }) => id);
   const first = blocks.findIndex(({ type }) => type !== 'tool_result');

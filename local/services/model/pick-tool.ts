@@ -46,7 +46,7 @@ function overlap(tool: Tool, words: string[]): number {
   return words.reduce((sum, word) => sum + (name.has(word) ? 2 : rest.has(word) ? 1 : 0), 0);
 }
 
-// A tool that asks for an address or an id is of no use while none has been named.
+// Returns whether a text names what a tool requires, such as an address or an id: otherwise the tool is of no use.
 function isGrounded({ properties = {}, required = [] }: JsonSchema, text: string): boolean {
   return required.every((key) => {
     const schema: Schema | undefined = properties[key];

@@ -29,7 +29,7 @@ const codes: Record<number, string> = {
   529: 'service_overload',
 };
 
-/** Starts it on the loopback interface. Rejects when the port is taken. */
+/** Starts the stand-in of Notion on the loopback interface. Rejects when the port is taken. */
 export async function startNotion(options: NotionOptions): Promise<Service> {
   const { folder, token, port, most = 10_000, fail = () => undefined } = options;
   const app = new Hono();

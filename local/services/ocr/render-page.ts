@@ -10,7 +10,7 @@ import { PageFault } from './page-text.ts';
 export interface GreyPage {
   /** A binary PGM file, which costs nothing to pack and unpack. */
   pgm: Buffer;
-  /** Of the page, in points for a PDF and in pixels for an image. */
+  /** The width and height of the page, in points for a PDF and in pixels for an image. */
   width: number;
   height: number;
   /** Pixels of the picture for each unit of the page. */

@@ -9,7 +9,7 @@ import { PageReaders } from './page-readers.ts';
 export interface OcrLimits {
   documentBytes: number;
   fetchMs: number;
-  /** For drawing and reading one page. */
+  /** Milliseconds for drawing and reading one page. */
   readMs: number;
 }
 

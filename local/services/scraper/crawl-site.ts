@@ -28,11 +28,11 @@ export interface ScrapedSite {
 /** Bounds of one job; bytes and milliseconds. */
 export interface ScrapeLimits {
   pageBytes: number;
-  /** Of a page that is brought as it was sent. */
+  /** Bytes of a page that is brought as it was sent. */
   rawBytes: number;
   pageMs: number;
   jobMs: number;
-  /** For turning one page into markdown. */
+  /** Milliseconds for turning one page into markdown. */
   readMs: number;
 }
 
@@ -138,7 +138,7 @@ function siteOf(url: URL): string {
   return url.host.replace(/^www\./, '');
 }
 
-// The same page is linked with and without a trailing slash, a fragment or "www.".
+// Links to the same page differ in a trailing slash, a fragment or "www.": their key is the same.
 function pageKey(url: URL): string {
   return `${siteOf(url)}${url.pathname.replace(/\/(index\.html?)?$/, '')}${url.search}`;
 }

@@ -129,7 +129,7 @@ const notices = Object.entries(languages).map(([language, { postings, lost, ende
   };
 });
 
-/** So much before a phrase is looked at for a condition. */
+/** How many characters before a phrase are searched for a condition. */
 const reach = 100;
 
 /**

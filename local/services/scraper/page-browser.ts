@@ -44,7 +44,7 @@ export class PageBrowser {
     }
     // WebRTC alone would go past the proxy.
     const args = ['--disable-dev-shm-usage', '--force-webrtc-ip-handling-policy=disable_non_proxied_udp'];
-    // Ctrl-C is for the stack to sweepIfDue, which closes the browser.
+    // Playwright leaves Ctrl-C alone: the stack handles the signal, and closes the browser.
     const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
     const browser = new PageBrowser(() => chromium.launch({ executablePath, chromiumSandbox, args, ...signals }));
     await browser.#browser;

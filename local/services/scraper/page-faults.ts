@@ -4,7 +4,7 @@ import { JobError } from '../http/job-error.ts';
 import { decodePage } from './decode-page.ts';
 import { saysGone } from './gone-words.ts';
 
-/** So much of a page says what kind of page it is. */
+/** How many bytes of a page are read to find out what kind of page it is. */
 const probe = 200_000;
 const captcha =
   /<title>[^<]{0,40}(?:just a moment|attention required|are you (?:a )?(?:robot|human)|security (?:check|verification)|access to this page has been denied)/i;

@@ -81,7 +81,7 @@ function readUrl(text: string, base: URL): string | null {
   return isUsable && url.href.length <= longestUrl ? url.href : null;
 }
 
-/** Some sites name their start page as that of every page, which would make them all one. */
+/** Reads the canonical address. Some sites name their start page on every page, which would make all pages one. */
 function readCanonical(text: string, url: URL, base: URL): string | null {
   const canonical = readUrl(text, base);
   if (canonical === null) return null;

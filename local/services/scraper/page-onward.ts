@@ -20,7 +20,7 @@ export interface PageOnward {
 /** A page that is shown for longer is one to read. */
 const longestRefreshSeconds = 10;
 const mostFrames = 12;
-/** So much of a page tells whether it leads on. */
+/** How many bytes of a page are read to find out whether it leads on. */
 const probe = 100_000;
 const unseen = new Set(['script', 'style', 'noscript', 'template', 'noframes', 'title', 'head']);
 

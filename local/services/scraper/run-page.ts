@@ -19,10 +19,10 @@ export interface RunOptions extends FetchOptions {
 type RunPage = { page: Fetched } | { leadsTo: URL };
 
 const defaultViewport: Viewport = { width: 1366, height: 768 };
-/** Of the time for a page so much may pass until its scripts are quiet. */
+/** The share of a page's time that may pass until its scripts are quiet. */
 const settlingShare = 0.6;
 const lookMs = 100;
-/** All parts of a page together may have so many times the bytes that the page itself may have. */
+/** How many times the bytes that a page may have all its parts together may have. */
 const partsBytes = 5;
 /** Parts that say nothing in text. */
 const unread = new Set(['image', 'media', 'font']);
@@ -132,7 +132,7 @@ function unlessTimeout(error: Error): void {
 async function readDom(page: Page, fetched: Fetched, { maxBytes }: RunOptions): Promise<Fetched> {
   const { href } = fetched.url;
   const tooLarge = new JobError('too_large', `${href}: its scripts make it larger than the limit of ${maxBytes} bytes`);
-  // Asked first: a text of any size would come over whole.
+  // Asks for the length first: otherwise a text of any size would be transferred whole.
   const length = await page.evaluate<number>(
     'document.documentElement ? document.documentElement.outerHTML.length : 0',
   );
@@ -143,7 +143,7 @@ async function readDom(page: Page, fetched: Fetched, { maxBytes }: RunOptions): 
   return { ...fetched, url: addressOf(page, fetched.url), contentType: 'text/html; charset=utf-8', body, doubts };
 }
 
-/** A script may write another address of the same site, against which the page's links are read. */
+/** Returns the address against which a page's links are read. A script may have changed it within the site. */
 function addressOf(page: Page, fetched: URL): URL {
   const shown = URL.canParse(page.url()) ? new URL(page.url()) : fetched;
   if (shown.origin !== fetched.origin) return fetched;

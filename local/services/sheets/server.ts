@@ -24,7 +24,7 @@ export interface Sheets extends Service {
 const email = 'reader@millrace-local.iam.gserviceaccount.com';
 const scope = /(^| )https:\/\/www\.googleapis\.com\/auth\/(spreadsheets|drive)(\.readonly)?( |$)/;
 
-/** Starts it on the loopback interface. Rejects when the port is taken. */
+/** Starts the stand-in of Google Sheets on the loopback interface. Rejects when the port is taken. */
 export async function startSheets({ folder, port, fail = () => undefined }: SheetsOptions): Promise<Sheets> {
   const pair = await generateKeyPair('RS256', { extractable: true });
   const keys: Keys = { publicKey: await exportSPKI(pair.publicKey), privateKey: await exportPKCS8(pair.privateKey) };

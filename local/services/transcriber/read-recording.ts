@@ -29,7 +29,7 @@ export async function readRecording(bytes: Uint8Array): Promise<Recording> {
 }
 
 async function parse(bytes: Uint8Array): Promise<IAudioMetadata> {
-  // Loaded here, because most stacks never hear anything.
+  // Loads the library here, because most stacks read no recording.
   const { parseBuffer } = await import('music-metadata');
   try {
     return await parseBuffer(bytes, undefined, { duration: true, skipCovers: true });

@@ -33,7 +33,7 @@ export async function buildSampleBook(): Promise<Uint8Array> {
   return document.save();
 }
 
-/** A text layer below an image is not painted, and has mistakes. */
+/** Draws a page's text. The text layer below an image is not painted, and has mistakes. */
 function drawText(sheet: PDFPage, page: SamplePage, fonts: Fonts): void {
   const hidden = page.kind === 'both';
   page.pieces.forEach(({ text, x, y, size, face }, index) => {

@@ -63,7 +63,7 @@ function described({ does }: Posting): string {
   return `<p>Whoever takes this job ${does}. Tools are there, and somebody shows how it is done.</p>`;
 }
 
-/** Lines that say what they tell. */
+/** Writes lines that each begin with a label. */
 function labelled(lines: Record<string, string>): string {
   return Object.entries(lines)
     .map(([name, value]) => `<p>${name}: ${escaped(value)}</p>`)

@@ -14,7 +14,7 @@ export interface Boards {
 }
 
 const boards = 24;
-/** How often a board that wants to be left alone refuses each address. */
+/** How often the board that answers 429 refuses each address. */
 const refusals = 1;
 const robots = 'User-agent: *\nDisallow: /closed-to-programs/\n';
 
@@ -71,7 +71,7 @@ function addFaults(app: Hono): void {
   });
 }
 
-/** Without what was added to share it. */
+/** Returns the address of a request without the parameters that sharing adds. */
 function addressOf(c: Context): string {
   const { origin, pathname } = new URL(c.req.url);
   return `${origin}${pathname}`;

@@ -110,7 +110,7 @@ export class Drain {
         await this.step();
         this.intake.pace.wasBusy();
       } else {
-        const end = await this.interimIdle();
+        const end = await this.idle();
         if (end) return end;
       }
     }
@@ -128,7 +128,7 @@ export class Drain {
   }
 
   /** Asks for items, waits for a stage at its limits or for room in the isolate, or ends; called without items in work. */
-  private async interimIdle(): Promise<DrainEnd | null> {
+  private async idle(): Promise<DrainEnd | null> {
     const { intake, session, inWork } = this;
     if (session.left && !intake.isOver) return 'empty';
     if (intake.isOver) return await this.handOver();
