@@ -18,6 +18,7 @@ create function millrace.stages_to_wake(
 ) returns int[]
 as $$
 declare
+  v_since timestamptz := millrace.alive_since();
   -- Above read committed a statement gets no fresh snapshot, so the function always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
@@ -33,7 +34,10 @@ join millrace.pipelines p on p.id = s.pipeline_id
 where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
   and s.kind <> 'gate'
   and (not v_look or (
-    (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
+    (s.id is not distinct from p_scaling_out or not exists (
+      select from millrace.workers w
+      where w.stage_id = s.id and w.working and w.left_at is null
+        and w.heartbeat_at > v_since))
     and not exists (
       select from millrace.wake_ups r
       where r.stage_id = s.id
@@ -77,12 +81,18 @@ $$;
 -- p_noted: the rows of wake_ups exist already, so all stages are woken.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
-return (
-  select count(*) filter (where millrace.post(w ->> 'function', w - 'function'))
-  from jsonb_array_elements(millrace.wake_list(case
+declare
+  v_wakes int[] := case
     when p_noted then p_stage_ids
     else millrace.stages_to_wake(p_stage_ids)
-  end)) w);
+  end;
+
+return (
+  select count(*) filter (where millrace.post(
+    s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = any (v_wakes) and s.kind <> 'gate');
 $$;
 
 -- Wakes stages for a worker that could not deliver their wake-ups. The rows of wake_ups exist
