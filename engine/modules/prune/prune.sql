@@ -1,5 +1,7 @@
--- Returns the next thousand runs of a pipeline that ended over p_days ago, by their ends; p_at and
--- p_id: the last one before them.
+-- Returns the next thousand runs of a pipeline that ended over p_days ago, in the order of their
+-- ends.
+-- p_at, p_id: end and id of the run after which the search begins.
+-- p_days: days; null finds no run.
 create function millrace.next_ended(p_pipeline_id int, p_at timestamptz, p_id bigint, p_days int)
 returns bigint[]
 stable
@@ -14,11 +16,12 @@ return array(
   limit 1000);
 $$;
 
--- Deletes what is too old of the next thousand runs of a pipeline's round, by their ends; returns
--- how many. A run that cannot be deleted is left to the next night. After the last run, deletes the
--- results, log lines and conversations of the next thousand that ended before outputs_days. Answers
--- of people stay, which status columns show. A run that is locked, or whose parent waits, keeps
--- them until it is deleted itself.
+-- Deletes the next thousand runs of a pipeline that are too old, in the order of their ends, and
+-- returns how many it deleted. Skips runs that are locked, running, a child of a waiting parent, or
+-- the parent of a running child. A run that cannot be deleted is left to the next round.
+-- After the last run, deletes the results, log lines and agents' turns of the next thousand runs
+-- that ended over outputs_days ago. The answers of people stay, since status columns show them. A
+-- run that is locked then, or whose parent waits, keeps its results until it is deleted.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
@@ -87,9 +90,10 @@ where g.pipeline_id = p_pipeline.id;
 return v_done.done;
 $$;
 
--- Deletes what is older than it is kept, for a second at most: finished runs, log lines, alerts and
--- rows of cron.job_run_details of the engine's jobs and of those whose command ends with the
--- comment "pruned by millrace"; pg_cron goes on until it is done.
+-- Deletes old rows for about a second: finished runs, log lines, alerts, messages about alerts, and
+-- rows of cron.job_run_details. The latter are of the engine's jobs, and of jobs whose command ends
+-- with the comment "pruned by millrace". While old rows are left, a job of pg_cron calls prune()
+-- again every five seconds.
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
@@ -102,7 +106,7 @@ declare
   v_more boolean;
   v_scheduled boolean;
 
--- Two at once would count the same rows twice.
+-- Two calls at the same time would work on the same runs, and add them up twice.
 if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
   return '{"runs": 0, "more": true}';
 end if;
@@ -114,8 +118,8 @@ if not exists (select from millrace.prune_progress g where g.ended_at is null) t
   set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
     ended_at = null;
   delete from millrace.log l where l.at < v_before;
-  -- By command: a job that was unscheduled has left its history behind. A job of somebody else
-  -- asks for it by a comment at its end.
+  -- The rows are found by command, since an unscheduled job leaves its rows behind. A job of the
+  -- project's own asks for pruning by a comment at the end of its command.
   delete from cron.job_run_details d
   where d.command ~ ('^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
       '|/\* pruned by millrace \*/$')
@@ -157,7 +161,7 @@ if not v_more then
   into v_more;
 end if;
 if not v_more then
-  -- A person was answering these questions while their run was deleted.
+  -- A question's row outlives its run where a person was answering while the run was deleted.
   delete from public.millrace_decisions d
   where d.attempt_id = any (array(
     select o.attempt_id
@@ -174,8 +178,11 @@ end if;
 return jsonb_build_object('runs', v_runs, 'more', v_more);
 $$;
 
--- How many days each pipeline keeps its runs, and their results where those go earlier.
+-- How many days each pipeline keeps its runs, and how far prune() is.
+-- days: days for which runs are kept after their end.
+-- outputs_days: days for which results and log lines are kept; null: as long as their runs.
 -- removed: how many runs the present or the last round of prune() has deleted.
+-- began_at, ended_at: of that round; ended_at is null while the round goes on.
 create view millrace.retention as
 select p.name as pipeline,
   coalesce(p.retention_days, millrace.setting('retention_days')::int) as days, p.outputs_days,
@@ -184,8 +191,8 @@ from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
 order by p.name;
 
--- Estimates what the history comes to by the time that it is pruned: the attempts of the last day,
--- each of the size that an attempt has now, for as many days as their pipelines keep runs.
+-- Estimates the size of the history by the time that prune() deletes it: the attempts of the last
+-- day, times the days for which their pipelines keep runs, times the mean size of an attempt now.
 create view millrace.history_findings (what, ok, detail) as
 select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
   format('%s now; a day brings %s, which comes to %s by the time it is pruned%s',
@@ -193,22 +200,23 @@ select 'history stays below history_gb', greatest(h.size, h.later) <= h.most,
     case when greatest(h.size, h.later) > h.most then ': keep runs or their results for fewer '
       'days (retention), return smaller results, or raise the setting history_gb' end)
 from (
-  select s.size, trunc(s.each * d.attempts) as daily, trunc(s.each * d.kept) as later,
+  select s.size, trunc(s.each * d.n) as daily, trunc(s.each * d.kept) as later,
     (select s.value::int * 1e9 from millrace.settings s where s.name = 'history_gb') as most
   from (
     select sum(t) as size,
-      -- A table without statistics has no count: 1.2 kB an attempt stand in.
-      sum(t) / greatest(max(c.reltuples) filter (where c.relname = 'attempts')::numeric,
-        sum(t) / 1200, 1) as each
+      -- Below 10,000 attempts, or without statistics, an attempt counts as 1.2 kB. The first pages
+      -- of all tables and indexes would make the mean of few attempts far too large.
+      coalesce(sum(t) / max(c.reltuples) filter (
+        where c.relname = 'attempts' and c.reltuples >= 10000)::numeric, 1200) as each
     from pg_class c
     cross join pg_total_relation_size(c.oid) t
     where c.relnamespace = 'millrace'::regnamespace
       and c.relkind = 'r'
-      -- The size of a table and its indexes asks for twenty files, of which an empty one has none.
+      -- The total size of a table costs a look at some twenty files. Empty tables are left out.
       and pg_relation_size(c.oid) > 0) s
   cross join (
-    select coalesce(sum(m.n), 0) as attempts,
-      -- The setting is read for each sum, not each pipeline: the Vault may be unable to decrypt.
+    select coalesce(sum(m.n), 0) as n,
+      -- The setting is read only where there are sums: setting() raises where Vault cannot decrypt.
       coalesce(sum(m.n * coalesce(p.retention_days, millrace.setting('retention_days')::int)), 0)
         as kept
     from millrace.pipelines p
@@ -217,8 +225,9 @@ from (
       and m.at > (select millrace.now()) - interval '1 day'
       and m.outcome in ('completed', 'failed', 'retried', 'skipped')) d) h;
 
--- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
--- Wakes workers whose addresses would be forgotten within a day.
+-- Deletes wake-ups older than a minute, expired claims without a started attempt, workers without a
+-- heartbeat for an hour, and all but the newest thousand posts. Wakes each process whose address
+-- would be forgotten within a day.
 create function millrace.forget_leftovers()
 as $$
 declare
@@ -252,7 +261,8 @@ where p.ctid = any (array(
   from millrace.posts o
   where o.posted_at < v_oldest_post
   for update skip locked));
--- A process that is scaled to zero asks for nothing. A wake-up on the last day keeps its address.
+-- A process that is scaled to zero asks for no work, so nothing renews its address. A wake-up on
+-- the last of the seven days makes it ask, and its address stays.
 perform millrace.stages_to_wake(array(
   select s.id
   from millrace.stages s

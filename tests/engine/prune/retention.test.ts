@@ -136,6 +136,23 @@ test('doctor() warns where a day brings more history than history_gb by the time
   expect(await told()).toMatchObject({ ok: true });
 });
 
+test('the forecast of history takes the mean size of an attempt from 10,000 attempts on', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await keep(engine, { days: 30 });
+  // Below 2 kB Postgres compresses nothing.
+  await engine.sql.query(`insert into millrace.attempts (run_id, stage_id, number, state, output, created_at)
+    select i, s.id, 1, 'completed', to_jsonb(repeat('x', 1800)), millrace.now()
+    from millrace.stages s cross join generate_series(1, 11000) i where s.name = 'only'`);
+  await engine.sql.query('vacuum analyze millrace.attempts');
+  await engine.sql.query(`insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n)
+    select 'hour', s.pipeline_id, s.id, date_trunc('hour', millrace.now()), 'completed', 1000000
+    from millrace.stages s`);
+  const [found] = await engine.rows('select detail from millrace.history_findings');
+  // A million attempts of some 4 kB, of which two share a page; the 1.2 kB of few attempts would make 1144 MB.
+  expect(found).toMatchObject({ detail: expect.stringMatching(/a day brings [3-9]\d{3} MB/) });
+  await engine.sql.query('delete from millrace.attempts');
+});
+
 const lean = (engine: Engine, stages: object[], retention: object = { days: 30, outputs_days: 7 }) =>
   engine.define({ pipeline: 'flow', entity, stages, retention });
 
