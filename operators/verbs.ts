@@ -16,20 +16,20 @@ export const verbs = {
     about: 'run',
     needs: [],
     destroys: false,
-    says: 'Queues what failed or was cancelled in runs that are over; what was done before stays.',
+    says: 'Queues the failed or cancelled stages of runs that are over; results of other stages stay.',
   },
   cancel: { about: 'run', needs: [], destroys: true, says: 'Ends runs; the sweep cancels their children.' },
   reset: {
     about: 'run',
     needs: [],
     destroys: true,
-    says: 'Starts a stage and all that depends on it over, or the whole run; children are spawned anew.',
+    says: 'Starts a stage and all stages that depend on it over, or the whole run, with new children.',
   },
   edit: {
     about: 'run',
     needs: ['stage', 'attempt'],
     destroys: true,
-    says: 'Gives a stage another result, or its row other values, and starts what comes of it over.',
+    says: 'Gives a stage another result, or its row other values, and starts the following stages over.',
   },
   fail: {
     about: 'run',
@@ -41,7 +41,7 @@ export const verbs = {
     about: 'run',
     needs: ['stage'],
     destroys: true,
-    says: 'Goes on without a stage that is not done: its result is null.',
+    says: 'Skips a stage that is not done: its result is null, and the run goes on.',
   },
   hurry: { about: 'run', needs: [], destroys: false, says: 'Makes retries in backoff due at once.' },
   pause: {
@@ -90,7 +90,7 @@ export const verbs = {
     about: 'alert',
     needs: [],
     destroys: false,
-    says: 'Silences alerts like one, or of a pipeline, a stage or a kind, for a while.',
+    says: 'Silences alerts of a pipeline, a stage or a kind, or those like a given alert, for a while.',
   },
   unsilence: { about: 'alert', needs: ['silence'], destroys: false, says: 'Ends a silence.' },
   test_channel: {
@@ -103,26 +103,26 @@ export const verbs = {
     about: 'bulk',
     needs: ['do', 'filter'],
     destroys: false,
-    says: 'Counts the runs that a verb is for, and forecasts the cost; does nothing to any run.',
+    says: "Counts the runs that a filter finds, and forecasts a verb's cost; changes no run.",
   },
   try: {
     about: 'bulk',
     needs: ['bulk'],
     destroys: false,
-    says: 'Does the verb of a previewed bulk to one of its runs, so that one sees what comes of it.',
+    says: 'Does the verb of a previewed bulk to one of its runs, as a trial.',
   },
   begin: { about: 'bulk', needs: ['bulk'], destroys: false, says: 'Begins a bulk that was previewed.' },
   continue: {
     about: 'bulk',
     needs: ['bulk'],
     destroys: false,
-    says: 'Works off the next slice of a bulk and shows how far the bulk is.',
+    says: 'Does the next slice of a bulk and shows how far the bulk is.',
   },
   abort: {
     about: 'bulk',
     needs: ['bulk'],
     destroys: true,
-    says: 'Ends a bulk; runs that it has reached stay as they are.',
+    says: 'Ends a bulk; runs that it has changed stay as they are.',
   },
 } as const satisfies Record<string, Verb>;
 

@@ -1,6 +1,7 @@
--- Channels of alerts: trying one, and what could not be told
+-- Channels of alerts: test messages, and messages that could not be delivered
 
--- Writes a test message to a channel of alerts, and wakes the function that sends it.
+-- Writes a test message to a channel of alerts, and wakes the function that sends it. Raises MR003
+-- where no enabled channel has the name.
 create function millrace.act_on_channel(p_request jsonb) returns jsonb
 as $$
 declare
@@ -21,7 +22,9 @@ return jsonb_build_object('outcome', jsonb_build_object(
   'channel', p_request -> 'channel', 'message', v_id));
 $$;
 
--- Looks at what people set up to be told, and at what could not be told.
+-- Returns two findings. The first names messages that could not be delivered, channels with a
+-- message that waits for over five minutes, and rules that name an unknown channel. The second is
+-- always ok, and says whether messages can link to the operator's page.
 create view millrace.alert_findings (what, ok, detail) as
 select 'alerts reach somebody', count(*) = 0,
   coalesce(string_agg(f.detail, '; ' order by f.detail), (

@@ -1,8 +1,9 @@
--- The outbox: each minute writes one message a channel. Taking a message puts it off by a minute at
--- least, so that it is sent again should the function die; the next of its channel waits for it and
--- takes in what comes meanwhile.
+-- The outbox. The sweep writes one message a channel at most each minute. A message that a function
+-- has taken is due again after a minute or more, in case the function dies. Meanwhile the channel's
+-- next message waits and takes in further events.
 
--- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.
+-- Returns the address of the playbooks: the setting playbooks_url, or without one the folder in the
+-- package of this release.
 create function millrace.playbooks_url() returns text
 stable
 as $$
@@ -11,14 +12,14 @@ select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
   (select e.release from millrace.engine() e)))
 $$;
 
--- Shows an alert as operators and messages have it, with how its rule stands now.
--- at: when its facts were looked at.
--- cause: what alerts of one cause share by what its rule measured last: the error code of most
--- failures, or the limits at which a service refuses, whatever time it names. Null: the alert
--- stands for itself.
--- value_now, detail_now: of an open alert whose rule is above its bound.
--- below_since: since when the rule of an open alert is no longer above. ends_at: when the alert
--- ends if it stays so.
+-- Returns an alert as operators and messages have it, with the present state of its rule.
+-- at: when the facts of the alert were measured.
+-- cause: equal for alerts of one cause, by what the rule measured last: the code of most failures,
+-- the answer of an unattended stage's function, or the limits that a service refuses, without the
+-- time. Null: the alert has no cause in common with others.
+-- value_now, detail_now: what the rule measured last, while an open alert is above its bound.
+-- below_since: since when the rule of an open alert is no longer above its bound.
+-- ends_at: when the alert ends unless the rule is above its bound again.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
 stable
 as $$
@@ -42,7 +43,7 @@ left join millrace.alert_rules r on r.id = t.rule_id
 cross join lateral (select coalesce(t.detail, p_alert.detail)) d(detail)
 $$;
 
--- Tells whether somebody has silenced alerts like this one.
+-- Returns whether a silence applies to an alert.
 create function millrace.is_silenced(p_alert millrace.alerts, p_now timestamptz) returns boolean
 stable
 as $$
@@ -54,11 +55,12 @@ select exists (
     and (s.kind is null or s.kind = p_alert.kind))
 $$;
 
--- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
--- A message lists fifty events, the engine's own and else the newest, and counts the rest. An alert
--- waits for up to five minutes after another of its cause was told, so that one broken service is
--- not a message a minute. An alert whose rule is no longer above its bound is not told, and is
--- settled if it ends so.
+-- Writes messages about alerts that were raised or resolved, one a channel, or adds these events to
+-- a message that no function has taken yet. A message lists fifty events, the engine's own first,
+-- and counts the rest. If an alert of the same cause was told to the same channels within the last
+-- five minutes, another one waits: otherwise one broken service would send a message each minute.
+-- An open alert that is silenced, or no longer above its bound, is not told. If it resolves untold,
+-- its end is not told either.
 create function millrace.write_messages(p_now timestamptz)
 as $$
 with unsettled as materialized (
@@ -126,7 +128,7 @@ where not a.settled
   and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
 $$;
 
--- The oldest waiting message of each channel, where it is due.
+-- Lists the oldest waiting message of each enabled channel, where the message is due.
 create view millrace.due_messages as
 select m.id
 from millrace.alert_channels c
@@ -139,8 +141,8 @@ cross join lateral (
 where c.enabled
   and coalesce(m.next_at <= (select millrace.now()), true);
 
--- Hands messages about alerts to the function that sends them. A message that was first tried a day
--- ago is dead, or it would block all others of its channel.
+-- Returns the due messages about alerts to the function that sends them. A message that was first
+-- tried a day ago becomes dead, since it would block all later messages of its channel.
 create function public.millrace_take_messages() returns jsonb
 as $$
 declare
@@ -150,7 +152,7 @@ with due as (
   select m.id, m.first_tried_at + interval '1 day' <= v_now is true as is_old
   from millrace.alert_messages m
   where m.id = any (array(select d.id from millrace.due_messages d))
-    -- Once more, under the lock: somebody may just have taken it.
+    -- Checks again under the lock: another call may just have taken the message.
     and m.state = 'waiting'
     and coalesce(m.tried_at + m.wait <= v_now, true)
   order by m.id
@@ -158,7 +160,7 @@ with due as (
 ), taken as (
   update millrace.alert_messages m
   set tries = m.tries + 1, tried_at = v_now, first_tried_at = coalesce(m.first_tried_at, v_now),
-    -- A minute, then twice as long each time, up to an hour.
+    -- The wait is a minute, and doubles with each try up to an hour.
     wait = least(interval '1 minute' * 2 ^ least(m.tries, 10), interval '1 hour'),
     state = case when d.is_old then 'dead' else 'waiting' end,
     ended_at = case when d.is_old then v_now end,
@@ -177,7 +179,7 @@ from (
     millrace.setting('channel_' || c.name || '_secret') as secret, c.sender, c.api_url,
     millrace.setting('project_url') as project,
     nullif(millrace.setting('page_url'), '') as page_url, millrace.playbooks_url(), (
-      -- With how their alerts stand now.
+      -- Each event has the present state of its alert.
       select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.ordinal)
       from jsonb_array_elements(m.events) with ordinality e(event, ordinal)
       left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint) as events, m.more
@@ -187,8 +189,8 @@ from (
 return jsonb_build_object('messages', coalesce(v_messages, '[]'));
 $$;
 
--- Notes which messages about alerts were delivered, and why others were not. A delivered message
--- stays delivered. A failure counts for the last try alone.
+-- Writes which messages about alerts were delivered, and why others were not. Returns how many
+-- reports it wrote. A delivered message stays delivered. Ignores a failure of any try but the last.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 as $$
 declare

@@ -1,11 +1,12 @@
 -- Rules: when an alert is raised and resolved. rule-values.sql measures the value of each kind.
 --
 --   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
---          └── not above: nothing was
+--          └── not above before `hold` is over: no alert
 --
--- A rule without a pipeline counts for each pipeline that has no rule of the same name.
+-- A rule without a pipeline applies to each pipeline that has no rule of the same name.
 
--- Refuses a rule that could never be judged.
+-- Raises MR002 for a rule whose fields do not go together or are out of bounds, and MR003 for an
+-- unknown pipeline or stage.
 create function millrace.check_rule() returns trigger
 as $$
 perform millrace.refuse('rule ' || new.name || ': ' || case
@@ -37,8 +38,8 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Keeps the rules of a definition, and deletes rules that it no longer has. A changed rule stays
--- the same row, since the sweep may be writing states of it.
+-- Saves the rules of a definition, and deletes rules that the definition no longer has. A changed
+-- rule stays the same row, since the sweep may just write states that refer to the row.
 create function millrace.save_alerts(p_definition jsonb)
 as $$
 delete from millrace.alert_rules r
@@ -49,10 +50,12 @@ perform millrace.put_rows('millrace.alert_rules', 'pipeline, name', 'kind, stage
   'hold, recover, least, channels, playbook, enabled, source', p_definition -> 'rules');
 $$;
 
--- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
--- A rule that has not been broken for long enough is forgotten. Failures of another code, while an
--- alert recovers, raise another alert, since no message has named that code. A code of an alert
--- within the span raises none: codes that take turns would send two messages a minute.
+-- Measures a rule, saves where it is above its bound, and raises an alert where it has been so for
+-- the rule's hold. Deletes the state of a rule that has not been above its bound for the rule's
+-- recover, or that has no open alert.
+-- While an alert recovers, failures of another code resolve it and raise another alert, since no
+-- message has named that code. A code that had an alert within the span raises none: two codes in
+-- turns would otherwise send two messages a minute.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 with over as materialized (
@@ -79,7 +82,7 @@ with over as materialized (
   on conflict on constraint rule_states_pkey do update
   set below_since = null, value = excluded.value, above = excluded.above,
     detail = excluded.detail, over_since = case
-      -- The former alert has been above its bound for p_rule.hold already.
+      -- The rule was above its bound for p_rule.hold before the former alert already.
       when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n)
         then p_now - p_rule.hold
       else t.over_since end
@@ -107,16 +110,16 @@ where t.rule_id = p_rule.id and t.below_since is not null
       and a.resolved_at is null));
 $$;
 
--- Judges all rules once a minute, resolves alerts of which none says anything any more, and writes
--- messages. A rule that fails ends neither the others nor the sweep.
--- p_kind: judges the rules of this kind alone, at any time.
+-- Evaluates all enabled rules, once a minute at most, resolves alerts without a rule's state, and
+-- writes messages. A rule that raises an error is logged; the other rules and the sweep go on.
+-- p_kind: evaluates the rules of this kind alone, at any time; null means all kinds.
 create function millrace.evaluate_rules(p_kind text default null)
 as $$
 declare
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
   v_rule millrace.alert_rules;
 
--- Compared by inequality, so that a clock which was set back stops no rule.
+-- Compares the minutes by inequality: after the clock was set back the rules are still evaluated.
 update millrace.settings s
 set value = v_minute
 where s.name in (
@@ -133,7 +136,8 @@ for v_rule in
   from millrace.alert_rules r
   where r.enabled
     and r.kind = coalesce(p_kind, r.kind)
-    -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
+    -- After the sweep stood still, rules of the kind unattended are left out once: functions have
+    -- yet to answer the wake-ups that this sweep has just sent.
     and (r.kind <> 'unattended' or millrace.last_sweep() > v_now - interval '1 minute')
   order by r.id
 loop

@@ -1,7 +1,9 @@
 -- The values that rules measure, and the details from which TypeScript writes an alert
 
--- Measures the engine by what doctor() found in this sweep, but for what other rules tell, what
--- people have done and alerts themselves, and by errors of the last ten minutes.
+-- Returns how many faults the engine has: saved findings of doctor(), and different errors of the
+-- last ten minutes. Leaves out the findings that other rules measure, pauses by people, and the
+-- finding on alerts.
+-- detail: the faults as text; null without any.
 create function millrace.engine_values() returns table (value numeric, detail text)
 stable
 set enable_seqscan = off
@@ -23,14 +25,16 @@ from (
 ) f;
 $$;
 
--- Measures a rule by figures: the share of failures among ended tries, failures for good, or
--- spending. Of a pipeline as a whole it reads the runs, but the spending and the error codes of all
--- stages. The newest tries are those of the last tenth of the span, and before it as many as make a
--- fifth of p_rule.least. A share is above its bound only while that of the newest tries is, too,
--- and while a try has ended in the last half: a mended fault raises no alert, ends one, and stays
--- away when the traffic ends. Failures for good count while one of these runs is dead
--- still: neither retried nor begun anew.
--- detail: the most frequent code of the newest tries, or of all if none of the newest failed.
+-- Measures a rule of the kind error_share (failures among ended tries), dead (failures for good) or
+-- spend (dollars). For a pipeline as a whole the tries are the runs; dollars and error codes come
+-- from all stages.
+-- The newest tries are those of the last tenth of the span, or a minute, and older ones until they
+-- make a fifth of p_rule.least. The share is null unless p_rule.least tries have ended, the share
+-- of the newest tries is above the bound, too, and a try has ended in the last half of the span. So
+-- a mended fault raises no alert, resolves an open one, and does not return when the traffic ends.
+-- Failures for good are null once each failed run was retried or has a later run of its row.
+-- p_stage_id: 0 means the pipeline as a whole.
+-- detail: the most frequent error code of the newest tries, or of all if no newest try failed.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
@@ -65,7 +69,7 @@ from (
       from millrace.stages o
       where p_stage_id = 0
         and o.pipeline_id = p_pipeline_id) s(id)
-    -- Attempts that have just ended count.
+    -- The end of the range includes attempts that end at this very moment.
     cross join millrace.figure_rows(p_pipeline_id, s.id,
       date_trunc('minute', p_now - p_rule.span, 'UTC'),
       v_now + interval '1 microsecond', true) m
@@ -97,8 +101,9 @@ detail := (
   limit 1);
 $$;
 
--- Measures a rule wherever it looks: at the engine (pipeline_id 0), each pipeline as a whole
--- (stage_id 0), or its stages.
+-- Measures a rule for each of its targets: the engine (pipeline_id 0), a pipeline as a whole
+-- (stage_id 0), or a stage.
+-- above: the bound; for run_sla, late and engine the kind's own.
 create function millrace.rule_values(p_rule millrace.alert_rules, p_now timestamptz)
 returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
@@ -124,7 +129,8 @@ cross join lateral (
   from millrace.engine_values() e
   where p_rule.kind = 'engine'
   union all
-  -- The estimate may be below a bound that the exact ages of live runs break.
+  -- The value is raised above the bound: the percentile is an estimate by buckets, and may be below
+  -- a bound that the exact ages of live runs break.
   select greatest(b.seconds, b.bound + 0.001)::numeric, b.bound::numeric, s.broken
   from millrace.run_slas s
   cross join lateral (
@@ -171,8 +177,8 @@ cross join lateral (
 ) v(value, above, detail);
 $$;
 
--- Writes a text in one line of so many characters, without control characters or changes of
--- direction.
+-- Returns a text as one line of up to p_most characters, without control characters or changes of
+-- writing direction.
 create function millrace.plain_text(p_text text, p_most int) returns text
 immutable
 as $$

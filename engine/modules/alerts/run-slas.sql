@@ -1,4 +1,5 @@
--- Lists the ages (ms) above this of the pipeline's first 10,000 live runs by their keys.
+-- Returns the ages in milliseconds of a pipeline's live runs that are older than p_ms. Reads 10,000
+-- live runs, in the order of their rows' keys.
 create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float8[]
 stable
 set millrace.plan = in_order
@@ -14,10 +15,11 @@ return array(
   where g.age > p_ms);
 $$;
 
--- A row for each pipeline that bounds its runs: median and 95th percentile in seconds, from start
--- to end, of those that ended in the last hour and, with their age, those under way that are
--- overdue (past the shorter bound). broken: the bound that they do not keep to. Up to one sweep
--- late.
+-- Lists each pipeline that has bounds for its runs, with how long its runs take from start to end,
+-- as of the last sweep. Runs are those that ended in the last hour, and overdue runs with their
+-- age: live ones that are past the shorter bound.
+-- median_seconds, p95_seconds: the median and the 95th percentile, estimated by buckets.
+-- ok: whether the runs keep to the bounds. broken: the bound that is broken; null when ok.
 create view millrace.run_slas as
 select p.name as pipeline, c.runs, cardinality(l.ages)::bigint as overdue, q.median_seconds,
   q.p95_seconds, b.median_bound, b.p95_bound, o.broken is null as ok, o.broken
@@ -48,7 +50,7 @@ cross join lateral (
     values ('p95', q.p95_seconds, b.p95_bound, 0.05),
       ('the median', q.median_seconds, b.median_bound, 0.5)
   ) k(name, seconds, bound, share)
-  -- Ages are exact, whatever their bucket.
+  -- Ages of live runs are compared exactly, not by buckets.
   where k.seconds > k.bound
     or (select count(*) from unnest(l.ages) a where a > k.bound * 1000) > k.share * c.runs
 ) o

@@ -1,4 +1,6 @@
--- Cancels children of abandoned fan-outs on free rows, and forgets the fan-outs of deleted parents.
+-- Cancels up to p_limit children of abandoned fan-outs, and returns how many. Skips children whose
+-- row or run is locked. Closes fan-outs without running children, and deletes those of deleted
+-- parents.
 create function millrace.cancel_children(p_limit int) returns int
 as $$
 declare
@@ -6,7 +8,7 @@ declare
   v_done record;
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_count int := 0;
-  -- A person's retry, which opens them again, waits for this batch.
+  -- The lock makes a person's retry, which opens a fan-out again, wait for this batch.
   v_fan_outs bigint[] := array(
     select f.id
     from millrace.fan_outs f
@@ -21,7 +23,7 @@ for v_group in
     select r.id, r.pipeline_id, r.entity_id
     from millrace.runs r
     where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
-    -- Random order: otherwise the same locked or refused rows would always come first.
+    -- In random order: otherwise the same locked or refused rows would always come first.
     order by random()
     limit p_limit
   ) c
@@ -44,8 +46,8 @@ loop
   from unnest(v_done.refused) f
   join millrace.runs r on r.id = f.key::bigint
   where f.later;
-  -- A child whose row's trigger refuses the projection is cancelled without it, unless a later
-  -- try may succeed.
+  -- Where a trigger on the child's row refuses the projection, the child is cancelled without one,
+  -- unless a later try may succeed.
   v_count := v_count + v_done.done + millrace.cancel_runs(array(
     select f.key::bigint
     from unnest(v_done.refused) f

@@ -1,8 +1,9 @@
--- Collecting children: sums, thresholds and joins. The worker whose call left tallies asks for it
--- after its commit, the sweep collects the rest.
+-- Collecting children: sums, thresholds and fan-in. A worker whose report left tallies collects
+-- after its commit. The sweep collects the others.
 
--- Collects the children of fan-outs. busy: those whose parent somebody holds; collect: others whose
--- children have reported.
+-- Collects the children of fan-outs, and returns the stages to wake.
+-- busy: the fan-outs to collect again, since another transaction has locked the parent.
+-- collect: other fan-outs whose children have reported.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 as $$
 declare
@@ -11,7 +12,7 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 
--- Gates with limits may pass rows, since nobody keeps this transaction open.
+-- Gates with limits may pass rows here, since this transaction commits soon.
 perform set_config('millrace.commits_soon', 'on', true);
 for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
   v_done := millrace.collect_children(v_fan_out);
@@ -24,7 +25,7 @@ return jsonb_build_object(
   'collect', millrace.parents_to_collect(v_busy));
 $$;
 
--- Collects the children of so many fan-outs at most.
+-- Collects the children of up to p_limit fan-outs with tallies. Returns how many were not busy.
 create function millrace.collect_reported(p_limit int) returns int
 as $$
 declare
@@ -37,12 +38,12 @@ v_done := millrace.in_halves(array(
     select t.fan_out_id as id
     from millrace.child_tallies t
     group by t.fan_out_id
-    -- In no order, so that a parent which refuses to be written keeps it from no other.
+    -- In random order: otherwise a parent whose row refuses each write would always come first.
     order by random()
     limit p_limit) f
-  -- Waiting out of order might be waiting for each other.
+  -- Takes the locks without waiting: two sweeps in random order could wait for each other.
   where pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', f.id))),
-  -- After some seconds the rest is left to the next portion.
+  -- After five seconds the rest is left to the next portion.
   format($q$
     select count(*) filter (where not c.busy)
     from unnest($1::bigint[]) f
@@ -56,8 +57,9 @@ where f.others = 0;
 return v_done.done;
 $$;
 
--- Adds up what the children of a fan-out have reported, begins what awaited a threshold, and ends
--- the waiting stage by its rule. busy: to be tried again.
+-- Adds up the tallies of a fan-out's children, begins stages whose thresholds hold now, and
+-- completes or fails the waiting attempt by the stage's fan-in rule.
+-- busy: whether the parent is locked, so that the caller must try again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
@@ -70,14 +72,15 @@ declare
 wake := '{}';
 busy := false;
 perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
--- The collector that this one waited for has mostly added up all.
+-- A collector for whose lock this one waited has often added up all tallies.
 if not exists (
   select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
   return;
 end if;
 select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
 if found then
-  -- A transaction that deletes, resets or retries the parent may have locked it, or reopened it.
+  -- Another transaction may delete, reset or retry the parent: then the parent or the fan-out is
+  -- locked, or the fan-out is open since this call read its state.
   busy := v_fan_out.state = 'open'
     and cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0
     or not exists (
@@ -88,7 +91,8 @@ end if;
 if busy then
   return;
 end if;
--- In one snapshot: a child whose tally is not in it is not recounted either.
+-- Deletes the tallies and counts in one statement, hence one snapshot. Otherwise a recount could
+-- include a child whose tally is added once more later.
 with taken as (
   delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
   returning t.*
@@ -119,7 +123,7 @@ with taken as (
 update millrace.fan_outs f
 set completed = c.completed + case when n.recount then 0 else f.completed + n.completed end,
   failed = c.failed + case when n.recount then 0 else f.failed + n.failed end,
-  -- A child whose row was deleted is counted as cancelled.
+  -- A recount takes children whose rows were deleted for cancelled ones.
   cancelled = case
     when n.recount then greatest(f.spawned - c.completed - c.failed - c.running, 0)
     else f.cancelled + n.cancelled
@@ -132,7 +136,7 @@ cross join lateral (
   from millrace.runs r
   where n.recount and r.fan_out_id = p_fan_out_id) c
 where f.id = p_fan_out_id;
--- Read under the locks: a cancel may have given it up meanwhile.
+-- Reads the fan-out again under the locks: a cancel of the parent may have abandoned it meanwhile.
 select f.* into v_fan_out
 from millrace.fan_outs f
 where f.id = p_fan_out_id
@@ -146,14 +150,15 @@ if found then
   v_joined := millrace.join_children(v_fan_out);
   wake := v_passed.wake || v_joined.wake;
   busy := v_passed.busy or v_joined.busy;
-  -- A tally makes somebody look once more.
+  -- The empty tally makes the next collector try again.
   insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
 end if;
 $$;
 
--- Begins the stages of a parent whose thresholds hold now, unseen where a user's trigger refuses to
--- show it. A stage that cannot begin even so waits for the end of the map, which fails with the
--- reason.
+-- Begins the stages of a parent whose thresholds hold now. Where a user's trigger refuses the
+-- projection, they begin without one. Where a stage still cannot begin, it waits until the map is
+-- done; the map's attempt then fails with the reason.
+-- busy: whether a transient error asks for another try.
 create function millrace.pass_thresholds(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
@@ -179,7 +184,9 @@ for v_try in 1 .. 2 loop
 end loop;
 $$;
 
--- Completes or fails the waiting attempt of a fan-out as its rule says.
+-- Completes or fails the waiting attempt of a fan-out by the stage's fan-in rule. Does nothing
+-- while the rule still awaits children.
+-- busy: whether the outcome could not be recorded now.
 create function millrace.join_children(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )

@@ -1,4 +1,5 @@
--- Finds fan-outs that nobody will finish; a lost worker's successor takes its fan-out over.
+-- Lists fan-outs that no collector will finish. A fan-out whose worker was lost is no fault while
+-- its stage has an attempt queued or started, which takes the fan-out over.
 create view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
@@ -21,7 +22,7 @@ from (
         and s.state in ('queued', 'started')
         and not s.superseded)) o;
 
--- Finds sums that are not what the children came to.
+-- Lists open fan-outs whose sums and tallies differ from the states of their children.
 create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
 select 'the sums of a fan-out and its tallies are what its children came to',
   f.run_id, f.attempt_id,

@@ -1,5 +1,9 @@
--- Begins children for a chunk of items {key, …}; p_last closes the total. Idempotent by key, since
--- a worker's successor sends all again. busy: items whose row somebody holds.
+-- Starts children for a chunk of a map stage's items, {"key": …}. An item whose key has a child
+-- already starts none, since the successor of a lost worker sends all items again. Raises MR002
+-- for malformed items, and MR003 where an item has no row.
+-- p_last: true says that no further items follow, so that the total is known.
+-- status: spawned; busy, to be sent again; stale, where the attempt no longer runs under the token.
+-- busy: the keys of items whose rows other transactions have locked.
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
@@ -24,7 +28,7 @@ perform millrace.refuse('these children cannot begin: ' || case
 end, 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
   'that is its own, and say with p_last whether they are the last.', 'MR002');
 perform public.millrace_renew(p_worker, '{}');
--- Locks the parent: a concurrent cancel, reset or delete either waits or makes this chunk stale.
+-- Locks the parent. A concurrent cancel, reset or delete either waits or makes this chunk stale.
 if not millrace.lock_parent((
     select a.run_id from millrace.attempts a where a.id = p_attempt)) then
   return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
@@ -45,7 +49,8 @@ return jsonb_build_object(
   'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 $$;
 
--- Locks a run and its entity; false when somebody keeps them for longer than collectors do.
+-- Locks a run and its entity, and returns true. Returns false where another transaction keeps them
+-- locked for over 200 ms, which is longer than collectors do.
 create function millrace.lock_parent(p_run_id bigint) returns boolean
 set lock_timeout = '200ms'
 as $$
@@ -55,7 +60,9 @@ exception when lock_not_available then
   return false;
 $$;
 
--- Begins the children of the items whose rows can be had, in the open fan-out of a map attempt.
+-- Starts a child for each item whose row is not locked, in the open fan-out of a map attempt. Opens
+-- a fan-out where the run has none at this stage.
+-- busy: the keys of the other items; null without any.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -82,7 +89,7 @@ where p.name = v_stage.child ->> 'pipeline'
 on conflict (run_id, stage_id) where state = 'open' do update
 set attempt_id = excluded.attempt_id
 returning f.* into fan_out;
--- A fan-out goes on with the pipeline that it began with.
+-- A fan-out keeps its child pipeline, even if the stage names another one by now.
 select p.* into v_child from millrace.pipelines p where p.id = fan_out.child_pipeline_id;
 v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
 v_locked := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
@@ -111,7 +118,7 @@ if found then
   raise exception '%', v_fault ->> 'message'
     using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end;
 end if;
--- Items after a predecessor's last chunk open the total again.
+-- New children after a lost worker's last chunk make the total unknown again.
 update millrace.fan_outs f
 set spawned = f.spawned + v_made.made,
   total = case when p_last and busy is null then f.spawned + v_made.made
@@ -129,8 +136,9 @@ end if;
 insert into millrace.child_tallies (fan_out_id) select fan_out.id where p_last and busy is null;
 $$;
 
--- Names the rows of the items of a chunk: those under their keys, or what the insert function
--- answers, which may have a large table to join.
+-- Returns the keys of the rows for a chunk's items: the items' own keys, or the keys that the
+-- stage's insert function returns. Raises MR004 where that function is gone, or does not return one
+-- row of its own for each item. Hash joins are allowed, since the function may join a large table.
 create function millrace.rows_for_items(
   p_fan_out millrace.fan_outs, p_stage millrace.stages, p_items jsonb,
   out item_keys text[], out entity_ids text[]

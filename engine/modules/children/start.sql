@@ -1,8 +1,8 @@
--- Starting children. A child never touches its parent's rows, or a thousand that end at once would
--- queue for one lock; who holds a child never takes its parent.
+-- Starting children. A transaction that holds a child never locks its parent: a thousand children
+-- that end at once would otherwise queue for one lock.
 
--- Lets children go on that failed or were cancelled. Returns those whose rows have had a later run:
--- they leave their fan-outs.
+-- Retries the failed and cancelled runs among these children. Returns those whose row has a later
+-- run: these are not retried and leave their fan-outs.
 create function millrace.retry_children(p_run_ids bigint[]) returns bigint[]
 as $$
 declare
@@ -27,10 +27,12 @@ perform millrace.retry_runs(v_failed) where v_failed <> '{}';
 return v_overtaken;
 $$;
 
--- Begins children on locked rows, each for a fan-out under a key.
--- p_retry: retries failed children.
--- made: the number of children created.
--- faults: by row, {code, message} of why no child was created.
+-- Starts a child on each of some locked rows, for a fan-out and under a key. A key that has a child
+-- already starts none.
+-- p_fan_outs, p_keys, p_entity_ids: one element for each child.
+-- p_retry: whether known children that failed or were cancelled are retried.
+-- made: by how many the fan-outs' children grew.
+-- faults: for each row without a child, {code, message} with the reason.
 create function millrace.begin_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   p_retry boolean, out made int, out wake int[], out faults jsonb
@@ -56,7 +58,8 @@ into p_fan_outs, p_keys, p_entity_ids
 from unnest(p_fan_outs, p_keys, p_entity_ids, v_known) i(fan_out_id, key, entity_id, known)
 where i.known is null
   or i.known in (select unnest(v_overtaken));
--- Children that no parent waits for make way, unseen: the row shows what starts next.
+-- Cancels live children of other parents that no longer wait for them, without a projection: the
+-- row will show the new child.
 perform millrace.cancel_runs(array(
   select r.id
   from millrace.runs r
@@ -106,8 +109,9 @@ made := coalesce(cardinality(v_runs), 0) - cardinality(v_overtaken);
 wake := millrace.begin_branches(v_runs);
 $$;
 
--- Begins a pipeline stage in held runs: an attempt waits for a child run over the same row. The
--- child of an open fan-out resumes where it failed. Where no child can begin, the stage fails.
+-- Begins a stage of kind pipeline in locked runs: an attempt waits for a child run over the same
+-- row. A child of an open fan-out is retried where it failed. Where no child can start, the stage
+-- fails. Returns the stages to wake.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$

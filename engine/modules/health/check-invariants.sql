@@ -1,8 +1,8 @@
 -- A view or function that ends in _faults has a row for each breach of what must always hold. The
--- sweep reads the faults of some hundred runs at a time, and begins a round an hour after the last.
+-- sweep reads the faults of 500 runs at a time. It begins a new round an hour after the last ended.
 
--- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
--- hence one snapshot; safe in production.
+-- Returns a row for each run that is stuck, recorded twice or breaks another invariant; no row
+-- when all is well. Reads everything in one snapshot and locks nothing.
 create function millrace.check_invariants() returns setof millrace.fault
 stable
 as $$
@@ -13,11 +13,11 @@ union all
 select * from millrace.hook_faults()
 $$;
 
--- Proves the same of the runs whose id is above the one and up to the other.
+-- Returns the breaches of the runs whose ids are above p_after, up to and with p_until.
 create function millrace.check_slice(p_after bigint, p_until bigint) returns setof millrace.fault
 stable
 set millrace.plan = by_index
--- Anew for each slice: so large a plan of a time when there were few runs walks all attempts.
+-- Plans anew for each slice. A plan that was made when there were few runs would read all attempts.
 set plan_cache_mode = force_custom_plan
 as $$
 return query
@@ -30,12 +30,12 @@ union all
 select * from millrace.hook_faults(p_after, p_until, false);
 $$;
 
--- Checks the next slice of so many runs and reports its faults; returns how many. Null if there
--- were none, if the check is not due, or if another sweep is checking.
+-- Checks the next p_limit runs, reports their faults and returns how many there were. Returns null
+-- without faults, while no round is due, or while another sweep checks.
 create function millrace.go_on_checking(p_limit int) returns int
 as $$
 declare
-  -- Upper bound of the last slice, so that it includes rows whose run is gone.
+  -- The last slice ends at this id, so that it includes attempts whose run is gone.
   c_end constant bigint := 9223372036854775807;
   v_progress millrace.check_progress;
   v_until bigint;
@@ -65,7 +65,7 @@ where v_found.faults > 0;
 update millrace.check_progress c
 set after = case when v_until = c_end then 0 else v_until end,
   ended_at = case when v_until = c_end then v_now else c.ended_at end,
-  -- Faulty runs of the round before go when the present round has passed them.
+  -- Faulty runs of the last round leave the list when the present round has passed them.
   faulty = (array(
     select i from unnest(c.faulty) i where i not between c.after + 1 and v_until
     union

@@ -1,5 +1,6 @@
--- Keeps the address of the operator's page, to which messages about alerts link, and returns what
--- is kept; null changes nothing. An address of one machine replaces only another of that sort.
+-- Saves the address of the operator's page, to which messages about alerts link, and returns the
+-- address that is saved now. An address of the local machine replaces only another local address.
+-- p_page_url: null changes nothing.
 create function public.millrace_keep_page(p_page_url text) returns jsonb
 set millrace.plan = free
 as $$
@@ -15,7 +16,8 @@ return jsonb_build_object('page_url', (
   select s.value from millrace.settings s where s.name = 'page_url'));
 $$;
 
--- Says what helps where a function answered a wake-up so; null where it answered well.
+-- Returns the remedy for a function's answer to a wake-up; null where it answered well.
+-- p_status: the HTTP status; null means that no answer came.
 create function millrace.answer_remedy(p_function text, p_status int) returns text
 immutable
 as $$
@@ -30,7 +32,8 @@ end
 from split_part(p_function, '/', 1) f(name)
 $$;
 
--- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
+-- Returns how the function millrace answered the wake-up that pg_net has under an id.
+-- answered: false until pg_net has an answer or an error.
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
 stable
 set millrace.plan = free

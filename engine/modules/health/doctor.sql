@@ -1,6 +1,6 @@
--- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
--- checks those of the newest runs and of those where the sweep has found something. Of the last
--- hour's errors it names the five most frequent messages and counts the others.
+-- Checks the engine's configuration and health, and returns a finding for each check. Checks the
+-- invariants of the newest hundred runs, and of runs in which the sweep has found faults. Of the
+-- last hour's errors it names the five most frequent messages and counts the others.
 create function millrace.doctor() returns setof millrace.finding
 stable
 set millrace.plan = for_lists
@@ -39,7 +39,7 @@ select 'the sweep has run in the last minute', s.runs,
     when not s.runs then ': cron.job_run_details says what became of millrace-sweep, '
       'select millrace.sweep() what it says itself' else '' end
 from (
-  -- An engine that has just been installed may not have swept yet.
+  -- The first sweep of a new installation has a minute's time, too.
   select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
     > v_now - interval '1 minute', false)) s(runs)
 union all
@@ -49,7 +49,7 @@ select 'the functions answered the last wake-ups', count(f.remedy) = 0,
       || f.remedy, '. '),
     string_agg(distinct f.answered, ', '), 'no wake-ups yet')
 from millrace.last_answers() f
--- The finding about ready work tells of those that nobody takes up.
+-- Functions of unattended stages are in the finding about ready work.
 where f.function_name not in (select u.function_name from millrace.unattended() u)
 union all
 select 'pg_net''s worker runs', count(*) > 0,
@@ -77,7 +77,7 @@ begin
     where i <= v_newest) s(after, until)
   cross join millrace.check_slice(s.after, s.until) f;
 exception when others then
-  -- The rules read users' tables, which may have lost a column.
+  -- The rules read tables of the project, which may have lost a column.
   return query
   select 'no invariant is violated', false,
     sqlerrm || ': the rules cannot be checked until this is mended';
@@ -100,8 +100,8 @@ from (
   group by o.code, o.message) l;
 $$;
 
--- Keeps the findings of doctor() for pages that are polled. One sweep at a time: a second one would
--- wait for the rows that the first deletes.
+-- Replaces the saved findings by what doctor() finds now, for pages that poll. Does nothing while
+-- another sweep does so, since it would wait for the rows that the other deletes.
 create function millrace.keep_findings()
 as $$
 if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then

@@ -1,6 +1,7 @@
--- Corrects times that were written before the clock was set back. Otherwise workers would seem
--- alive, leases held and attempts not due until the old time. Up to p_limit attempts keep the
--- distances of their times from their creation.
+-- Corrects times that were written before the clock was set back, and returns how many attempts it
+-- corrected. Otherwise workers would seem alive, leases valid and attempts not due until the clock
+-- shows the old time again. An attempt's times keep their distances from its creation.
+-- p_limit: how many attempts are corrected.
 create function millrace.follow_clock(p_limit int) returns int
 as $$
 declare

@@ -1,7 +1,8 @@
--- Notes that a process of the project's own works at stages, and returns for each whether it has
--- work: ready, idle, function where an Edge Function runs it, or unknown.
--- p_stages: [{"pipeline": "…", "stage": "…"}]. p_release: the release of the process.
--- p_url: where the process is woken; null for one that asks for work.
+-- Writes that a process of the project's own works at stages, and returns for each stage whether it
+-- has work: ready or idle, function where an Edge Function runs the stage, or unknown.
+-- p_stages: [{"pipeline": "…", "stage": "…"}].
+-- p_release: the release of the process.
+-- p_url: the address at which the engine wakes the process; null for a process that asks for work.
 create function public.millrace_attend(
   p_stages jsonb, p_release text default null, p_url text default null
 ) returns jsonb
@@ -26,8 +27,8 @@ into v_states, v_ids
 from jsonb_array_elements(p_stages) with ordinality i(named, ordinality)
 left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
 left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
--- A process asks up to five times a second, which is no news. The address of a process that is
--- woken outlasts the questions of others for a week.
+-- A process asks up to five times a second, so a stage's row is written every four seconds at most.
+-- The address at which a process is woken stays for a week, even if processes without one ask.
 update millrace.stages s
 set seen = case
   when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'

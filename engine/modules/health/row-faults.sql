@@ -1,5 +1,6 @@
--- Finds rows that show work which no run does, and live runs without a row, of the runs between two
--- ids. Rows that never had a run were not written by the engine.
+-- Returns a fault for each row that shows a stage as queued or started without a live run, and for
+-- each live run without a row. Checks the runs whose ids are above p_after, up to and with
+-- p_until. The engine has not written rows that never had a run, so these are not checked.
 create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault
@@ -20,7 +21,7 @@ for v_pipeline in
   join pg_class c on c.oid = p.entity_table
   join pg_attribute a
     on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
-  -- A query is planned for each pipeline, so only for those that have such runs.
+  -- Postgres plans a query for each pipeline, so pipelines without runs in the slice are left out.
   where p.id = any (array(
     select distinct r.pipeline_id
     from millrace.runs r

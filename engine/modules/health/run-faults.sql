@@ -1,5 +1,5 @@
--- Finds what runs and attempts break of what must always hold, a row for each breach. Asked for the
--- runs between two ids, it answers from the indexes by run.
+-- Lists each breach, by runs and attempts, of what must always hold. For runs between two ids
+-- Postgres reads the view by the indexes on runs.
 create view millrace.run_faults (rule, run_id, attempt_id, detail) as
 select 'a running run owns a live attempt', r.id, null::bigint,
   'run of entity ' || r.entity_id || ' has none'
@@ -51,7 +51,6 @@ cross join lateral (
       a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
 ) f(rule, broken)
 where f.broken
--- While a map is under way its collecting decides on thresholds.
 union all
 select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
   format('%s attempts of stage %s', count(*), s.name)
@@ -89,6 +88,8 @@ where r.status = 'running'
     select from millrace.attempts a
     where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
   and not exists (
+    -- A stage with a threshold must have begun once its map is done. While the map is under way,
+    -- the collector of its children decides.
     select from (
       select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
       union all

@@ -1,4 +1,4 @@
--- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
+-- Raises MR002 for a value that a setting cannot have, before a function of the engine reads it.
 create function millrace.check_setting() returns trigger
 as $$
 perform millrace.refuse(

@@ -1,5 +1,7 @@
--- Says what each function answered to its newest wake-up of late, and what that means. remedy: null
--- where it answered well.
+-- Returns each function's answer to the newest of its answered wake-ups.
+-- p_within: how long ago at most the wake-up was sent.
+-- answered, means: the answer, and what it means, as text.
+-- remedy: what a person should do; null where the function answered well.
 create function millrace.last_answers(p_within interval default '10 minutes')
 returns table (
   function_name text, answered text, means text, remedy text, answered_at timestamptz
@@ -21,7 +23,7 @@ select distinct on (p.function_name) p.function_name,
     'nothing more is known'),
   millrace.answer_remedy(p.function_name, r.status_code), r.created
 from millrace.posts p
--- pg_net dates an answer by the start of its own transaction.
+-- pg_net dates an answer by the start of its own transaction, which can precede the post.
 join net._http_response r
   on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
 where p.posted_at > now() - p_within
@@ -30,12 +32,12 @@ where p.posted_at > now() - p_within
 order by p.function_name, p.posted_at desc
 $$;
 
--- Lists the stages that have had something ready for over 30 seconds and that no worker takes up.
--- Such a stage was woken ten seconds ago or more and no worker came, or the sweep has stopped,
--- which would wake it.
--- since: when the oldest became ready.
+-- Returns the stages that have had an attempt ready for over 30 seconds and that no worker takes
+-- up. Either the stage was woken at least ten seconds ago and no worker came, or the sweep, which
+-- would wake the stage, has stopped.
+-- since: when the oldest of these attempts became ready.
 -- cause: the last answer of the stage's function.
--- why: the same with its time.
+-- why: cause, with the answer's age.
 -- remedy: the next step, as text.
 create function millrace.unattended()
 returns table (
@@ -91,8 +93,8 @@ cross join lateral (
 order by f.pipeline, f.id;
 $$;
 
--- Returns when the last sweep was done; -infinity: there was none yet. Read from the table, since
--- the Vault may be unreadable.
+-- Returns when the last sweep ran; -infinity before the first. Reads the table, not setting(),
+-- which raises where Vault cannot be read.
 create function millrace.last_sweep() returns timestamptz
 stable
 as $$

@@ -1,7 +1,10 @@
--- Counts live and dead attempts and live workers stage by stage, with the oldest due time. A view
--- could not set the planner.
--- p_most: how many ready, in backoff or dead are counted at a stage; of waiting, 50,000 in all.
--- at_least: the counts that stopped there, so that there are more; null: all counts are exact.
+-- Counts the live attempts, failed runs and live workers of each stage. A view in its place could
+-- not set the planner.
+-- p_most: up to how many ready attempts, attempts in backoff or failed runs are counted at a stage.
+-- Up to 50,000 waiting attempts are counted in all.
+-- oldest_due_at: when the oldest queued attempt is due.
+-- oldest_open_at: the same, with attempts that are started or waiting.
+-- at_least: the counts that stopped at their bound, so that there are more; null: all are exact.
 create function millrace.live_counts(p_most int default 10000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
@@ -36,7 +39,7 @@ left join (
     select a.stage_id, a.queue_at, a.started_at
     from millrace.claims c
     cross join unnest(c.attempt_ids) i(id)
-    -- A lateral look-up, or the planner may walk all attempts.
+    -- A lateral look-up for each attempt: a join could read all attempts.
     cross join lateral (
       select o.stage_id, o.queue_at, o.started_at
       from millrace.attempts o
@@ -75,13 +78,16 @@ left join lateral (
   limit 1) o on true;
 $$;
 
--- A row for each stage. ready, in_backoff, started, waiting: attempts that are live now. failed:
--- runs that failed at the stage. at_least: which counts of the row stopped at their bound, so that
--- there are more (10000 a stage; over all stages 50000 waiting and 10000 late); null: all are
--- exact. completed and retries: totals since the beginning. oldest_age: of the oldest open attempt
--- that is due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows
--- may be in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have
--- reckoned.
+-- Lists each stage with its work. A paused pipeline makes all its stages not enabled.
+-- ready, in_backoff, started, waiting: the live attempts.
+-- failed: the runs that failed at the stage.
+-- completed, retries: totals since the beginning.
+-- oldest_age: the age of the oldest live attempt that is due or has begun.
+-- late: the runs that are past the stage's bound; sla: the bound.
+-- at_once: how many rows may be in work at the same time.
+-- row_cpu_ms: the CPU milliseconds that a row takes, as workers have reckoned.
+-- at_least: the counts of this row that stopped at their bound, so that there are more; null: all
+-- are exact. The bounds are 10,000 a stage, and over all stages 50,000 waiting and 10,000 late.
 create view millrace.stage_health as
 with total as materialized (
   select u.stage_id, sum(u.n) filter (where u.outcome = 'completed') as completed,
@@ -119,7 +125,7 @@ left join millrace.late_counts l on l.stage_id = s.id
 left join millrace.row_costs k on k.stage_id = s.id
 order by p.name, s.id;
 
--- Every attempt of a run in order, with times, errors, tokens and cost.
+-- Returns every attempt of a run in the order of creation, with times, errors, tokens and cost.
 create function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
@@ -141,7 +147,9 @@ where a.run_id = p_run
 order by a.id
 $$;
 
--- Lists a paused pipeline (stage is null) or stage, with the statement that lets it go on.
+-- Lists paused pipelines and stages.
+-- stage: null for a pipeline.
+-- remedy: the statement that ends the pause.
 create view millrace.paused as
 select
   p.name as pipeline,
@@ -159,13 +167,14 @@ cross join lateral (
   where vs.version_id = p.current_version_id and not t.enabled) s
 order by p.name, s.position;
 
--- Looks at pipelines: for work that nobody takes, results that somebody could forge, and pauses.
+-- Returns three findings on all pipelines: whether workers take ready work, whether a role of the
+-- Data API could write results, and whether something is paused.
 create view millrace.pipeline_findings (what, ok, detail) as
 with forged as (
   select c.oid::regclass as entity_table, r.rolname as role,
     string_agg(distinct v.name, ', ') as verbs
   from (
-    -- By tables, or each column would be looked up among all of its table.
+    -- Grouped by table: otherwise each column would cost a search through all columns of its table.
     select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
     from millrace.pipelines p
     cross join lateral (

@@ -1,4 +1,7 @@
--- Silences alerts like one, or of a pipeline, a stage or a kind, for a while; or ends a silence.
+-- Silences alerts until a time, or ends a silence, and returns what the journal entry needs. A
+-- request with an alert silences its kind at its pipeline and stage. Any other names pipeline,
+-- stage or kind; without these it silences all alerts.
+-- p_entry: the number of the journal entry.
 create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_entry bigint)
 returns jsonb
 as $$

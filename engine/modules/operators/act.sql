@@ -1,4 +1,4 @@
--- Raises MR002 where a request lacks one of these fields.
+-- Raises MR002 where a request lacks one of the fields, or has null for it.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 immutable
 as $$
@@ -9,7 +9,8 @@ from unnest(p_fields) f
 where coalesce(p_request -> f, 'null') = 'null';
 $$;
 
--- Does a verb to the run that a request names, or to the newest of its row.
+-- Does a verb to the run that the request names, or to the newest run of the row that it names.
+-- Returns what the journal entry needs, with the answer as outcome.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb
 as $$
 declare
@@ -39,8 +40,10 @@ return jsonb_build_object(
     'run', v_run, 'status', (select r.status from millrace.runs r where r.id = v_run))));
 $$;
 
--- Does a verb to a stage, a pipeline or a shared limit.
--- p_does: the call in the verb's row.
+-- Does a verb to a stage, a pipeline or a shared limit. Returns what the journal entry needs, with
+-- the answer as outcome.
+-- p_entry: the number of the journal entry.
+-- p_does: the call, as millrace.verbs has it.
 create function millrace.act_on_stage(
   p_caller millrace.caller, p_request jsonb, p_entry bigint, p_does text
 ) returns jsonb
@@ -70,7 +73,9 @@ return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
   'runs', v_outcome -> 'started', 'outcome', v_outcome);
 $$;
 
--- Does a request in the name of a caller (null: of this session), and writes its line.
+-- Does a request for a caller, writes its journal entry and returns its outcome. Slices of a bulk
+-- write their own entries, so the verb continue writes none.
+-- p_caller: null means the user of this session.
 create function millrace.act(p_request jsonb, p_caller millrace.caller default null) returns jsonb
 set millrace.plan = by_index
 as $$
@@ -109,14 +114,14 @@ perform millrace.note(
 return v_said -> 'outcome' || jsonb_build_object('verb', v_verb.verb, 'journal_entry', v_entry);
 $$;
 
--- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42}. A run
--- may be named by pipeline and entity, a shared limit to throttle by limit.
+-- Does a verb for an operator and writes a journal entry: {"verb": "retry", "run": 42}. A request
+-- names a run by run, or by pipeline and entity, and a shared limit by limit.
 create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
 
--- A revocation waits for the lock on the operator's row.
+-- Locks the operator's row, so that a person who revokes the operator's rights waits for this call.
 perform from millrace.operators o where o.subject = v_caller.subject for share;
 v_caller := millrace.authorize();
 if v_caller.role = 'viewer' then

@@ -1,9 +1,10 @@
 -- Bulks: a verb over all runs that match a filter
 --
--- `continue` and the sweep work a bulk off in slices, in the order of a list. Each slice writes in
--- its transaction how far the bulk has come, so that no run is met twice.
+-- The verb `continue` and the sweep work a bulk off in slices, in the order in which find_runs()
+-- lists runs. Each slice writes in its transaction how far the bulk has come, so no run is done
+-- twice.
 
--- Shows a bulk.
+-- Returns a bulk as operators read it.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
 stable
 as $$
@@ -13,9 +14,10 @@ select jsonb_strip_nulls(
     'locked', cardinality(p_bulk.locked)))
 $$;
 
--- Writes the row of a bulk, which freezes its filter, and counts what one look finds.
--- cost_usd: about what the verb costs, each stage that it begins as a completed attempt there has
--- cost in the mean. Null where none named a price; without children.
+-- Writes the row of a bulk, and counts the runs that its filter finds now, to 10,000.
+-- The bulk keeps its filter, which ends at the present moment. The row's preview has cost_usd, the
+-- forecast of the bulk's cost: for each stage that the verb starts, the mean cost of an attempt
+-- there. Null where no attempt named a price. Children are left out.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
@@ -41,13 +43,13 @@ from millrace.run_verbs r
 where r.verb = v_verb;
 perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
 perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
--- A reset takes up runs that are over, too.
+-- A reset suits runs of any status, so its filter must name one.
 perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
 v_pipeline := millrace.pipeline_named(p_filter ->> 'pipeline', p_caller.pipelines);
 if p_do ? 'stage' then
   v_stage_id := (millrace.stage_named(v_pipeline.name, p_do ->> 'stage')).id;
 end if;
--- Up to now, this very moment included.
+-- before excludes its own moment: one microsecond more includes runs that end at this moment.
 v_filter := jsonb_build_object(
     'status', case when v_verb = 'retry' then 'failed' else 'running' end)
   || p_filter || jsonb_strip_nulls(jsonb_build_object(
@@ -71,7 +73,7 @@ v_cost_usd := (
       or vs.stage_id = f.stage_id and v_verb <> 'skip'
       or b.stage_id is null and v_verb = 'reset')
   cross join lateral (
-    -- Where none has completed, as the others have cost.
+    -- The first outcome in this order is completed. The others serve where no attempt completed.
     select s.cost_usd / s.n as usd
     from millrace.sums s
     where s.unit = 'total' and s.pipeline_id = b.pipeline_id
@@ -94,7 +96,8 @@ returning * into v_bulk;
 return v_bulk;
 $$;
 
--- Previews, begins, continues or aborts a bulk, whose slices are its beginner's.
+-- Previews, tries, begins, continues or aborts a bulk. Each slice acts in the name of the caller
+-- who began the bulk.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
@@ -143,7 +146,8 @@ return jsonb_build_object(
   'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.bulk_json(v_bulk));
 $$;
 
--- Ends a bulk as done or aborted.
+-- Ends a bulk as done or aborted, and returns its row.
+-- p_why: the reason of an abort.
 create function millrace.end_bulk(p_bulk_id bigint, p_state text, p_why text default null)
 returns millrace.bulks
 as $$
@@ -153,9 +157,11 @@ where b.id = p_bulk_id
 returning b.*
 $$;
 
--- Works off the next slice of a bulk, or p_most runs, unless another session does. Runs that are
--- locked, or that the database refuses for now, come with a later slice. Runs that no longer match
--- under the locks, cannot go on, or have gone on meanwhile, are passed over.
+-- Does a bulk's verb to the runs of its next slice, and returns the bulk. Does nothing while
+-- another session works at the bulk. Runs that are locked, or that the database refuses for now,
+-- come with a later slice. The slice passes over runs that no longer match once they are locked,
+-- that cannot go on, or that have gone on meanwhile.
+-- p_most: the number of runs; null means 500, or 100 for a verb that goes run by run.
 create function millrace.work_slice(p_bulk_id bigint, p_most int default null)
 returns millrace.bulks
 set lock_timeout = '200ms'
@@ -187,7 +193,7 @@ if v_bulk.key = 'user' and not exists (
       and (o.pipelines is null or v_pipeline = any (o.pipelines))) then
   return millrace.end_bulk(p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
 end if;
--- A verb that goes run by run takes longer than the Data API gives 500 of them.
+-- A verb that goes run by run takes longer for 500 runs than the Data API allows for a call.
 v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
   'cursor', v_bulk.cursor,
   'limit', (select case when p_most is not null then p_most
@@ -209,7 +215,7 @@ v_still := array(
   join millrace.runs r on r.id = any (array[s.id])
   left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
   where (v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id))
-    -- A clock set back brings it behind the cursor again.
+    -- After the clock was set back, a run that the bulk has done can end behind the cursor again.
     and not exists (
       select from millrace.journal j where j.run_ids @> array[r.id] and j.bulk_id = p_bulk_id)
   order by r.id);
@@ -224,8 +230,8 @@ v_faults := array(
     'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
   from unnest(v_did.refused) f
   where not f.later
-    -- A run that has gone on meanwhile; not where it has yet to come to the stage, or its
-    -- version lacks it.
+    -- A run that has gone on past the stage is passed over. A run that has yet to come to the
+    -- stage, or whose version lacks the stage, is a fault.
     and not (f.code = 'MR004' and (
       select millrace.state_of(f.key::bigint, t.id)
       from millrace.stages t

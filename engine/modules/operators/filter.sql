@@ -1,8 +1,9 @@
 -- The operators' filter: which runs a list or a bulk is about, and how they are found
 --
--- A call looks at 20,000 rows at most and says up to which it has come: none grows with history.
+-- A call looks at 20,000 rows at most, so no call grows with history. Its answer says where the
+-- next call goes on.
 
--- Lists the fields of a filter, with the form of each.
+-- Returns the fields of a filter, with the form of each.
 create function millrace.filter_fields() returns jsonb
 immutable
 as $$
@@ -11,7 +12,9 @@ select '{"pipeline": "name", "stage": "name",
   "entity": "key", "runs": "ids", "parent": "id", "since": "time", "before": "time"}'::jsonb
 $$;
 
--- Raises MR002 unless a request has these fields alone, each of its type or one of a list of words.
+-- Raises MR002 where a request has other fields than these, or a field has the wrong form.
+-- p_fields: for each field the name of a form, or a list of the words that it may have.
+-- p_name: the request's name in the message.
 create function millrace.check_request(p_request jsonb, p_fields jsonb, p_name text)
 stable
 as $$
@@ -50,8 +53,10 @@ perform millrace.refuse(coalesce(
    limit 1)), 'Correct that field, or leave it out; nothing was done.', 'MR002');
 $$;
 
--- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the
--- attempts of each are asked. next: the last one looked at; null at the end.
+-- Finds rows that meet a condition among the first 20,000 rows of a query. A condition that reads
+-- the attempts of each row is checked for 2,500 rows.
+-- p_rows: the query, whose rows are named r; p_order, p_condition: SQL over r.
+-- ids: up to p_limit rows. next: the id of the last row that was checked; null at the end.
 create function millrace.scan_rows(
   p_rows text, p_order text, p_condition text, p_limit int, out ids bigint[], out next bigint
 )
@@ -72,9 +77,11 @@ else
 end if;
 $$;
 
--- Lists the heads of the index of failed runs under which a stage and a code stand: one condition
--- for each pipeline, stage and code. Null without a stage or a code, and for more than 200 heads:
--- each is a branch of the query. A run that failed at a stage has a code.
+-- Returns conditions under which an index finds failed runs by stage and code: one condition for
+-- each pipeline, stage and code that has such runs. Null where neither a stage nor a code is given,
+-- and for more than 200 conditions, since each becomes a branch of the query. Each run that failed
+-- at a stage has a code.
+-- p_stage_id: null means all stages; p_code: null means all codes.
 create function millrace.failed_heads(p_pipelines int[], p_stage_id int, p_code text)
 returns text[]
 stable
@@ -114,9 +121,11 @@ where p_code is null
 return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;
 $$;
 
--- Finds runs by a filter with one status, names of rows or runs, or neither a stage nor a code; as
--- find_runs(). but_failed: leaves failed runs out. text: anywhere in a run's key, label or errors'
--- messages, and with payloads in its metadata.
+-- Does one search of find_runs(), with the same arguments and answer. The filter may have three
+-- more fields.
+-- but_failed: leaves out failed runs.
+-- text: a text anywhere in a run's key, label or errors' messages.
+-- payloads: true looks for the text in the run's metadata, too.
 create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
@@ -163,7 +172,7 @@ v_time := concat_ws(' and ', 'true',
   v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
   v_at || ' < ' || quote_literal(p_filter ->> 'before'));
 v_rows := case
-  -- A caller who sees no pipeline has an empty list.
+  -- Pipeline 0 does not exist: the query is valid also for a caller who sees no pipeline.
   when v_by_end then (
     select string_agg(format(
       '(select r.* from millrace.runs r where %s order by %s limit 20000)',
@@ -196,7 +205,7 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
       limit 1)$sql$,
     concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
       'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end,
-  -- A condition on attempts: scan_rows() looks at 2,500 runs.
+  -- The condition reads attempts, so scan_rows() checks 2,500 runs.
   case when p_filter ? 'text' then format($sql$(
     select strpos(lower(concat_ws(' ', r.entity_id, millrace.label_of(p, r.entity_id), (
         select string_agg(a.error ->> 'message', ' ') from millrace.attempts a
@@ -218,10 +227,11 @@ next := case
 end;
 $$;
 
--- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
--- status is over, else the highest id. An index serves runs that the filter names, up to 20,000
--- running runs, and failed runs by stage and code. Without a status, a stage or a code lists the
--- failed runs first, then the others. next: where to go on; null at the end.
+-- Finds runs of pipelines by a filter with cursor and limit. The order is by end, the newest first,
+-- where the filter names a status that is over; else by id, the highest first. An index serves runs
+-- that the filter names, up to 20,000 running runs, and failed runs by stage and code. A filter
+-- with a stage or a code but no status lists the failed runs first, then the others.
+-- next: the cursor of the next call; null at the end.
 create function millrace.find_runs(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
@@ -234,7 +244,7 @@ if not p_filter ?| '{stage,error_code}'
     or p_filter ?| '{status,runs,entity,parent}' then
   v_more := millrace.find_alike(p_pipelines, p_filter);
 elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
-  -- A cursor with a point is one among failed runs.
+  -- A cursor with a point stands among the failed runs.
   select f.* into run_ids, next
   from millrace.find_alike(p_pipelines, p_filter || '{"status": "failed"}') f;
   if next is not null then

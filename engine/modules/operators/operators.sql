@@ -1,5 +1,6 @@
--- Lets an operator in to read; raises 42501 for everybody else, and refuses a query with other
--- fields than these, or of a pipeline that they do not see.
+-- Returns the caller with the rights of an operator. Raises 42501 for anybody who is no operator,
+-- MR002 for a query with other fields, and MR003 for a pipeline that the operator does not see.
+-- p_fields: the query's fields, as check_request() takes them; null checks no query.
 create function millrace.authorize(p_query jsonb default null, p_fields jsonb default null)
 returns millrace.caller
 as $$
@@ -17,7 +18,7 @@ end if;
 return v_caller;
 $$;
 
--- Says whether a caller sees a pipeline.
+-- Returns whether a caller sees a pipeline. A caller without a list of pipelines sees all.
 create function millrace.sees(p_caller millrace.caller, p_pipeline text)
 returns boolean
 immutable
@@ -25,7 +26,8 @@ as $$
 select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
--- Lists the pipelines that a caller sees: all, or the one of this name.
+-- Returns the ids of the pipelines that a caller sees.
+-- p_pipeline: the name of one pipeline; null means all.
 create function millrace.pipelines_seen(p_caller millrace.caller, p_pipeline text) returns int[]
 stable
 as $$
@@ -36,7 +38,8 @@ select array(
     and millrace.sees(p_caller, p.name))
 $$;
 
--- Finds a run of a pipeline that the caller sees; raises MR003 where there is none.
+-- Returns a run. Raises MR003 where the caller sees no such run.
+-- p_named: what the message calls the run; null means 'run' and its id.
 create function millrace.run_seen(
   p_caller millrace.caller, p_run bigint, p_named text default null
 )
@@ -58,7 +61,7 @@ end if;
 return v_run;
 $$;
 
--- Writes a change of operators into the journal.
+-- Writes a journal entry for each change of an operator's row.
 create function millrace.note_operator() returns trigger
 as $$
 perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',

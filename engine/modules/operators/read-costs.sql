@@ -1,5 +1,6 @@
--- Adds up the cost of the newest 2,000 runs that a filter finds, by model and tenant, with the 20
--- dearest. whole: whether no others match. millrace_series() has the cost of days and stages.
+-- Returns what the newest 2,000 runs that a filter finds have cost, by model and tenant, and the 20
+-- dearest of these runs. millrace_series() has the cost of days and stages.
+-- looked: how many runs were added up. whole: whether no other runs match.
 create function public.millrace_costs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs

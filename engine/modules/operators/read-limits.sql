@@ -1,4 +1,5 @@
--- Shared limits (for who sees all pipelines), stages with limits and the 100 quotas that hold most.
+-- Returns the stages with limits, the 100 quotas with most blocked rows, and the shared limits.
+-- Only operators who see all pipelines get the shared limits.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{}'
 as $$

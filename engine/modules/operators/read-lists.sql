@@ -1,4 +1,5 @@
--- Shows a journal entry.
+-- Returns a journal entry as operators read it.
+-- p_payloads: whether the outcome has the values before and after an edit.
 create function millrace.entry_json(p_entry millrace.journal, p_payloads boolean) returns jsonb
 immutable
 as $$
@@ -11,7 +12,8 @@ select jsonb_strip_nulls(
       else '{before,after}' end::text[]))
 $$;
 
--- Shows since when, by whom and why a stage or a pipeline is held back.
+-- Returns since when, by whom and why a stage or a pipeline is paused, bypassed or throttled.
+-- p_entry: the number of the journal entry. Without one, all three are null.
 create function millrace.pause_json(p_entry bigint) returns jsonb
 stable
 as $$
@@ -21,7 +23,7 @@ from (select) one
 left join millrace.journal j on j.id = p_entry and j.verb in ('pause', 'bypass', 'throttle')
 $$;
 
--- Shows the throttle of a limit; null without one.
+-- Returns the throttle of a limit with who set it, when and why; null without a throttle.
 create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
 stable
 as $$
@@ -30,9 +32,9 @@ select millrace.pause_json(p_limit.journal_entry) || jsonb_build_object('limits'
 where p_limit.throttle is not null
 $$;
 
--- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
--- of up to twelve stages has all of them listed where one has.
--- p_quiet: lists all others too, of which a project may have a thousand; each with its function,
+-- Returns the stages of pipelines that have work, have failed runs, or are paused, throttled or
+-- bypassed. Where one stage of a pipeline of up to twelve is returned, all of them are.
+-- p_quiet: returns all stages, of which a project may have a thousand; each also has its function,
 -- releases and costs.
 create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
 stable
@@ -41,7 +43,7 @@ select array(
   select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
     else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
     else jsonb_build_object('backoff', (
-      -- Why: the newest failure of the ten attempts that are due first.
+      -- The error is the newest failure behind the ten attempts that are due first.
       select coalesce((array_agg(
           millrace.error_json(f.error, null) || jsonb_build_object('at', f.at) order by f.at desc)
           filter (where f.error is not null))[1], '{}')
@@ -84,8 +86,9 @@ select array(
   order by (k.h).pipeline, (k.s).id)
 $$;
 
--- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks;
--- with {"quiet": true} also the stages that have nothing to do, and the last answers of functions.
+-- Returns whether all is well, the pipelines that an operator sees, the running bulks, and the
+-- stages that have work or are paused, throttled or bypassed.
+-- quiet: true adds all other stages, and the last answers of functions.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"quiet": "boolean"}'
 as $$
@@ -127,7 +130,8 @@ return jsonb_build_object(
     order by b.id));
 $$;
 
--- One pipeline, {"pipeline": "books"}, with what the definition says of its stages.
+-- Returns a pipeline, {"pipeline": "books"}, with its stages, their needs and their present work.
+-- left_out: the rows that a bypass of the stage has left out, to 10,000.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$
@@ -154,9 +158,11 @@ return jsonb_build_object(
     order by vs.position));
 $$;
 
--- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
--- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}. Stages
--- in {"trends": […]} also have what completed, by the minute; of three hours or more by the hour.
+-- Returns the figures of a pipeline, or of one of its stages, in steps of time, and the totals of
+-- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
+-- from, to: null means the last hour. step_seconds: null means 60.
+-- trends: a list of stages whose completed attempts are returned by the minute; for a time of three
+-- hours or more by the hour.
 create function public.millrace_series(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
@@ -183,7 +189,7 @@ return jsonb_build_object(
     where s.pipeline_id = v_pipeline.id));
 $$;
 
--- Dead letters in groups by pipeline, stage and error code.
+-- Returns how many dead letters there are by pipeline, stage and error code, to 10,000 each.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$
@@ -195,7 +201,10 @@ return jsonb_build_object('groups', array(
   order by c.pipeline, c.stage, c.error_code));
 $$;
 
--- Finds lines of a table, the newest first; those of no pipeline are for callers who see all.
+-- Finds rows of the alerts or the journal, the newest first. Only callers who see all pipelines
+-- find rows of no pipeline.
+-- p_condition: SQL over r; p_request: its pipeline, cursor and limit (null means 50) apply.
+-- next: the cursor of the next call; null at the end.
 create function millrace.find_entries(
   p_caller millrace.caller, p_table text, p_condition text, p_request jsonb,
   out ids bigint[], out next text
@@ -213,7 +222,8 @@ from millrace.scan_rows(
   coalesce((p_request -> 'limit')::int, 50)) f
 $$;
 
--- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
+-- Returns alerts, the newest first. {"open": true} returns open alerts alone. {"cursor": next}
+-- returns the following ones, while next is not null.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
 as $$
@@ -230,7 +240,8 @@ return jsonb_build_object(
   order by l.id desc));
 $$;
 
--- Lists the journal, the newest line first; more from {"cursor": next} on.
+-- Returns journal entries, the newest first. {"cursor": next} returns the following ones, while
+-- next is not null.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name", "run": "id",
   "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",

@@ -1,7 +1,9 @@
--- Says what made the result of an attempt: the attempt, its service, model, prompt and cost, and
--- the release that began to work at the stage last before it. by_hand is a person's service. A
--- result that a run took over from the row's former run is followed to the attempt that made it,
--- over at most 50 runs. copy_of: the attempt behind it, which is gone.
+-- Returns what made the result of an attempt: the attempt, its service, model, prompt and cost, and
+-- the release that worked at the stage when the attempt started. The service of a person is
+-- by_hand. Where a run took the result over from the row's former run, the attempt that made it is
+-- searched through at most 50 runs.
+-- copy_of: the attempt from which the found one took its result, where that attempt is deleted or
+-- further back.
 create function millrace.made_by(p_of millrace.attempts) returns jsonb
 stable
 as $$
@@ -16,7 +18,7 @@ with recursive way as (
 select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'copy_of',
   case a.number when 1 then a.parent_id end, 'service', a.service, 'model', a.usage -> 'model',
   'prompt', a.usage -> 'prompt', 'cached', a.usage -> 'cached', 'cost_usd', a.usage -> 'cost_usd',
-  -- The newest comes first.
+  -- The list begins with the newest release.
   'release', (
     select release
     from jsonb_to_recordset(s.seen -> 'releases') r(release text, at timestamptz)
@@ -25,10 +27,12 @@ from (select (a).* from way order by n desc limit 1) a
 join millrace.stages s on s.id = a.stage_id
 $$;
 
--- Returns what a change of a stage touches, {"pipeline": "books", "stage": "score"}: the rows whose
--- result of it each model, prompt and release made, among the newest 2,500 runs. whole: whether
--- there are no others. cost_usd: what these results, and the stages behind them, have cost.
--- run_ids: of 1,000 rows at most.
+-- Returns what a change of a stage touches, {"pipeline": "books", "stage": "score"}: how many rows
+-- among the newest 2,500 runs have a result of the stage, by the model, prompt and release that
+-- made it.
+-- whole: whether the pipeline has no other runs.
+-- cost_usd: what these results, and the stages behind them, have cost.
+-- run_ids: the runs of 1,000 rows at most.
 create function public.millrace_touched(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "stage": "name"}'

@@ -1,7 +1,8 @@
--- Texts of users and services are shown as they are, cut where they are long: a page must escape
--- them.
+-- The functions of this file return texts of users and services unescaped, and cut long ones. A
+-- page must escape them.
 
--- Shows an error; its detail and stack, cut to so many characters, where that is not null.
+-- Returns an error with its texts cut; null without an error.
+-- p_detail: characters of detail and stack; null leaves both out.
 create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
 immutable
 as $$
@@ -12,7 +13,8 @@ from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_deta
 where p_error is not null and f.most is not null
 $$;
 
--- Shows runs as a list has them, in the order of these ids.
+-- Returns runs in short, as lists show them, in the order of the ids.
+-- p_payloads: whether errors have detail and stack.
 create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean default false)
 returns jsonb
 stable
@@ -46,10 +48,10 @@ join millrace.pipelines p on p.id = r.pipeline_id
 left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
--- Runs by a filter, the newest first, or the newest end where their status is over. {"text": …}
--- finds those that have it anywhere in their key, label, errors' messages or metadata. More from
--- {"cursor": next} on, while it is not null. {"count": true} counts them instead, to 2500: next is
--- not null where there may be more.
+-- Returns runs by a filter, the newest first; by their end where the filter names a status that is
+-- over. {"text": …} finds runs that have the text anywhere in their key, label, errors' messages or
+-- metadata. {"cursor": next} returns the following ones, while next is not null. {"count": true}
+-- counts runs instead, to 2500: next is not null where there may be more.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
@@ -70,8 +72,10 @@ return jsonb_build_object(
   'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
 $$;
 
--- Shows an attempt. log: the last lines that its handler wrote, where they were kept.
--- deleted_after: the days after which its result and log were deleted.
+-- Returns an attempt without its result.
+-- p_payloads: whether log lines, and the detail and stack of an error, are included.
+-- log: the last lines that the handler wrote, where the attempt keeps them.
+-- deleted_after: the days after which prune() deleted result and log; null before.
 create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
 stable
@@ -90,10 +94,11 @@ from (
   join millrace.stages s on s.id = a.stage_id) k
 $$;
 
--- Shows a run, {"run": 42}, with its stages and what made their results, attempts, children, cost,
--- turns, decisions and journal entries. The ten newest attempts have their log.
--- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
--- unattended: those of its stages at which nobody takes up what is ready, with the reason.
+-- Returns a run, {"run": 42}, with its stages and what made their results, attempts, children,
+-- cost, turns, decisions and journal entries. The ten newest attempts have their log.
+-- unreported: how many attempts lack reported tokens or a known price.
+-- cost_usd: the sum of the costs that are known.
+-- unattended: the stages whose ready attempt of this run no worker takes up, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"run": "id"}'
@@ -187,8 +192,10 @@ return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_bu
   where a.run_id = v_run.id);
 $$;
 
--- Shows an attempt, {"attempt": 42}, with its result for operators who see payloads. form: the
--- schemas by which the result and the row are edited. row: the columns that the form names.
+-- Returns an attempt, {"attempt": 42}. The result and the following are for operators who see
+-- payloads.
+-- form: the schemas that check an edit of the result or the row.
+-- row: the row's columns that the form names.
 -- usage: what the handler reported, such as model, tokens and cost.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs

@@ -1,5 +1,6 @@
--- Operators, channels of alerts, the engine's jobs of pg_cron, settings, pipelines and findings; or
--- a pipeline's newest versions.
+-- Returns operators, channels of alerts, settings and pipelines; for operators who see all
+-- pipelines also the engine's jobs of pg_cron and what doctor() finds wrong. {"pipeline": "books"}
+-- returns the 20 newest versions of a pipeline instead.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$

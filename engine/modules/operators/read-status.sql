@@ -1,6 +1,8 @@
--- Values of a pipeline with the projection status, how many rows show each and since when, and the
--- legal moves. It looks at 4,000 rows by the key, with a live and with a failed run each. With
--- {"value": "new"} the 50 rows that show it longest.
+-- Returns the values of a pipeline with the projection status, how many rows show each and since
+-- when, and the legal moves. It reads the 4,000 rows with the highest keys, 4,000 rows with a live
+-- run, and the 4,000 rows whose runs failed last. {"value": "new"} adds the 50 of these rows that
+-- have shown the value longest.
+-- looked: how many rows were read. whole: whether these are all rows.
 create function public.millrace_status(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "value": "text"}'

@@ -1,4 +1,5 @@
--- Finds the newest runs of 20 rows by their label, or how it begins, as an index leads to it.
+-- Returns the newest runs of up to 20 rows whose label is the text, or begins with the text where
+-- the column's index can find that. Returns none where no index finds labels.
 create function millrace.runs_labelled(p_pipeline millrace.pipelines, p_text text)
 returns setof bigint
 stable
@@ -11,7 +12,7 @@ declare
   end;
 
 if v_test is not null then
-  -- By a sum, since no plan walks all runs from the newest on for it.
+  -- Of a sum, r.id + 0, Postgres cannot find the maximum by walking all runs from the newest on.
   return query execute format('select (select max(r.id + 0) from millrace.runs r '
     'where r.entity_id = e.%I::text and r.pipeline_id = %s) from %s e where e.%I %s limit 20',
     p_pipeline.entity_key, p_pipeline.id, p_pipeline.entity_table, p_pipeline.label_column,
@@ -19,7 +20,7 @@ if v_test is not null then
 end if;
 $$;
 
--- Reads the label of a row; null where there is none.
+-- Returns the label of a row; null where the pipeline, or the row, has none.
 create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
 returns text
 stable
@@ -33,14 +34,15 @@ if p_pipeline.label_column is not null then
   into v_label
   using p_entity_id;
 end if;
--- Blanks name nothing: the row's key does.
+-- A label of blanks counts as none, so that pages show the row's key.
 return case when v_label ~ '\S' then v_label end;
--- A column or a table that is gone is doctor()'s to name.
+-- doctor() reports a column or a table that is gone; a list of runs is still read.
 exception when undefined_column or undefined_table or data_exception then
   return null;
 $$;
 
--- Runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key or its label.
+-- Returns up to 50 runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key
+-- or its label.
 create function public.millrace_search(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "text": "key"}'
@@ -65,7 +67,7 @@ return jsonb_build_object('runs', millrace.runs_json(array(
   select r.id
   from unnest(v_pipelines) p(id)
   cross join lateral (
-    -- In this order no plan walks all runs from the newest on.
+    -- An order by id alone could make Postgres walk all runs from the newest on.
     select o.id
     from millrace.runs o
     where o.entity_id = any (array[v_text])

@@ -1,9 +1,13 @@
--- Lists the verbs that a person does, a row and a function for each; those of a run are in
+-- Lists the verbs that a person does, a row for each. The verbs of a run come from
 -- millrace.run_verbs.
--- needs: the fields that a request must have. is_open: operators do it by the Data API. destroys:
--- work is lost or left out. does: the call for a stage, with its pipeline,
--- itself, the request and the number of the journal entry. acts: the call that finds what a
--- request names, with the caller, the request, the number of the line and does.
+-- about: what the verb acts on: run, stage, alert, channel or bulk.
+-- needs: the fields that a request must have.
+-- is_open: whether operators can do the verb by the Data API.
+-- destroys: whether work is lost or left out.
+-- does: the call that does a stage's verb, of pipeline, stage, request and the number of the
+-- journal entry.
+-- acts: the call that finds what a request names and does the verb, of the caller, the request, the
+-- number of the journal entry and does.
 create view millrace.verbs as
 select v.verb, v.about, v.needs, v.is_open, v.destroys, v.does, case v.about
     when 'run' then 'millrace.act_on_run($1, $2)'
@@ -32,20 +36,20 @@ from (
     ('end_bypass', 'stage', '{pipeline,stage}', false, 'millrace.finish_bypass($2)'),
     -- Starts rows that a bypass has left out, oldest first.
     ('take_up', 'stage', '{pipeline,stage}', false, 'millrace.take_up_rows($2, $3)'),
-    -- Silences alerts like one, or of a pipeline, a stage or a kind, for a while.
+    -- Silences alerts of a pipeline, a stage or a kind, or those like a given alert, for a while.
     ('silence', 'alert', '{}', false, null),
     -- Ends a silence.
     ('unsilence', 'alert', '{silence}', false, null),
     -- Sends a test message to a channel of alerts.
     ('test_channel', 'channel', '{channel}', false, null),
-    -- Counts the runs that a verb is for, and forecasts the cost; does nothing to any run.
+    -- Counts the runs that a filter finds, and forecasts a verb's cost; changes no run.
     ('preview', 'bulk', '{do,filter}', false, null),
-    -- Does the verb of a previewed bulk to one of its runs, so that one sees what comes of it.
+    -- Does the verb of a previewed bulk to one of its runs, as a trial.
     ('try', 'bulk', '{bulk}', false, null),
     -- Begins a bulk that was previewed.
     ('begin', 'bulk', '{bulk}', false, null),
-    -- Works off the next slice of a bulk and shows how far the bulk is.
+    -- Does the next slice of a bulk and shows how far the bulk is.
     ('continue', 'bulk', '{bulk}', false, null),
-    -- Ends a bulk; runs that it has reached stay as they are.
+    -- Ends a bulk; runs that it has changed stay as they are.
     ('abort', 'bulk', '{bulk}', true, null)
   ) t(verb, about, needs, destroys, does)) v;

@@ -1,9 +1,12 @@
--- Says whether all is well as a caller sees it, with what is not, the most urgent first: the sweep,
--- stages that nobody works at, open alerts that are not silenced and whose rules are above their
--- bounds, and what doctor() finds. Each is told once. "Well" means this everywhere.
--- quiet_alerts: open alerts that are silenced or no longer above their bounds, and so no fault.
--- p_anew: asks doctor() now; else takes what the sweep heard of it within the last minute, which
--- costs a page that is polled nothing.
+-- Returns whether all is well in the pipelines that a caller sees, and the faults, the most urgent
+-- first: a stopped sweep, unattended stages, open alerts, and findings of doctor(). An alert that
+-- is silenced, or whose rule is no longer above its bound, is no fault. Pages, commands, /health
+-- and assistants all read "well" here.
+-- p_anew: true asks doctor() now; false takes the findings that the sweep keeps each minute, so
+-- that a page which polls costs little.
+-- faults: the first 20. more: how many others there are.
+-- quiet_alerts: the open alerts that are no fault.
+-- dead_last_day: the runs that failed within a day and have no later run of their row, to 1,000.
 create function millrace.well(p_caller millrace.caller, p_anew boolean) returns jsonb
 stable
 set millrace.plan = for_lists
@@ -39,12 +42,12 @@ with stuck as materialized (
     select l.* from millrace.last_findings l
     where not p_anew and l.what <> 'no stage is misconfigured'
     union all
-    -- Soon told and soon mended: the minute until the sweep looks again would be a wrong answer.
+    -- These findings are read anew: a minute-old one would still blame a function that is mended.
     select m.what, m.detail from millrace.misconfigured_findings m
     where not p_anew and not m.ok) f
   where f.what not in (
       'the sweep has run in the last minute', 'ready work is taken within 30 seconds')
-    -- The last minute's finding may name a function at which a stage has got stuck since.
+    -- The finding may name a function whose stage is unattended by now, and so in the list already.
     and (f.what <> 'the functions answered the last wake-ups'
       or not exists (select from stuck)
       or exists (
@@ -56,7 +59,7 @@ select json_agg(json_strip_nulls(row_to_json(f)) order by f.ordinal, f.since, f.
 into v_faults
 from fault f
 where (f.ordinal = 1 or millrace.sees(p_caller, f.pipeline))
-  -- An alert whose cause is in the list anyway says nothing new.
+  -- An alert is left out where its cause is in the list as a stage or a finding.
   and not exists (
     select from fault o
     where case f.alert ->> 'kind'

@@ -1,7 +1,8 @@
--- Lists runs that used up their attempts or failed for good. Where can_retry is true:
--- select millrace.retry(run_id); not where its row has a later run, or its parent has given it up.
--- Sorted by time it reads all dead of a pipeline; the newest alone:
--- select public.millrace_runs('{"pipeline": …, "status": "failed"}').
+-- Lists failed runs with the error: they failed for good, or used up their attempts. Sorted by time
+-- the view reads all dead letters of a pipeline. The newest alone are in
+-- public.millrace_runs('{"pipeline": …, "status": "failed"}').
+-- can_retry: whether millrace.retry(run_id) can queue the run; false where the row has a later run,
+-- or the run's parent has given it up.
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
@@ -26,12 +27,13 @@ from (
         and f.state in ('abandoned', 'closed')) as can_retry
   from millrace.runs r
   where r.status = 'failed') d
--- Left, so that a count reads the index alone.
+-- Left joins: a count of the view leaves them out and reads the index alone.
 left join millrace.pipelines p on p.id = d.pipeline_id
 left join millrace.stages s on s.id = d.stage_id;
 
--- How many runs have failed at which stage by which error, to 10,000 each, and when the oldest and
--- the newest did; 1,000 causes at most.
+-- Counts failed runs by pipeline, stage and error code, to 10,000 each. Lists about 1,000 groups at
+-- most.
+-- oldest, newest: when the first and the last run of the group failed.
 create view millrace.dead_letter_counts as
 with recursive cause as (
   select 0 as pipeline_id, 0 as failed_stage_id, '' as error_code
@@ -64,7 +66,7 @@ cross join lateral (
       and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code
     limit 10000) l) n;
 
--- Writes a number that was counted to a cap: 10000 of 10000 is "10,000+".
+-- Returns a capped count as text: 10000 with the cap 10000 is "10,000+".
 create function millrace.capped(p_count bigint, p_cap int) returns text
 immutable
 as $$

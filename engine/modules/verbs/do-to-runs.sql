@@ -1,7 +1,7 @@
 -- Verbs: what a person does to runs and to their stages
 
--- Does a verb to runs, one after the other where the engine has no way to do it to all at once.
--- Returns the outcome of the last.
+-- Does a verb to runs, and wakes the stages that got work. Runs are done one by one, unless the
+-- verb takes many at once. Returns the outcome of the last run, or {}.
 create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
 declare
@@ -29,7 +29,8 @@ perform millrace.wake(v_wake);
 return coalesce(v_did, '{}');
 $$;
 
--- Cancels runs, or retries held ones, all or none.
+-- Cancels or retries runs, all or none. Raises MR004 where the verb does not suit a run's status.
+-- For a retry the caller has locked the runs.
 create function millrace.do_to_all(
   p_runs bigint[], p_verb text, out wake int[], out did jsonb
 )
@@ -62,7 +63,7 @@ as $$
 wake := millrace.begin_at_once(array[p_run.id], p_stage.stage_id, true);
 $$;
 
--- Skips a stage of a held run that is not done.
+-- Skips a stage that is not done, in a locked run.
 create function millrace.skip_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -73,8 +74,9 @@ wake := wake || millrace.skip_stage(p_stage.stage_id, millrace.running_of(array[
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 
--- Completes the live attempt of a held stage with a result by hand, or fails it. Its token, job or
--- children are void.
+-- Completes or fails the live attempt of a stage of a locked run, with the service by_hand. A later
+-- report under the attempt's token, its job or its children has no effect. Raises MR004 where the
+-- stage cannot end.
 create function millrace.end_stage(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )
@@ -107,8 +109,9 @@ end if;
 wake := v_done.ready;
 $$;
 
--- Makes the attempts in backoff of a held run, or of one stage of it, due now. Attempts that a
--- quota holds back stay.
+-- Makes the attempts in backoff of a locked run, or of one of its stages, due now. Attempts that
+-- are blocked by a quota stay. Raises MR004 where no attempt is in backoff.
+-- did: the number of attempts.
 create function millrace.hurry_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )

@@ -1,8 +1,8 @@
 -- Editing: a person gives another result of a stage, or other values of the row, and the run goes
--- on from there. Both are checked by the schemas that the stage's function has told.
+-- on from there. The stage's form has the schemas that check the new values.
 
--- Keeps the schemas of a stage's code, {"result": …, "row": …}: of its result, and of the columns
--- that people may edit. Functions tell them as they start.
+-- Saves the form of a stage, {"result": …, "row": …}: the schemas of its result and of the columns
+-- that people may edit. The stage's function calls this when it starts.
 create function public.millrace_tell_form(p_pipeline text, p_stage text, p_form jsonb) returns jsonb
 as $$
 update millrace.stages s
@@ -11,7 +11,8 @@ where s.id = (millrace.stage_named(p_pipeline, p_stage)).id and s.form is distin
 return '{}';
 $$;
 
--- Reads the columns of a run's row that an object names; writes its values there where p_writes.
+-- Returns the columns of a run's row that p_columns names. With p_writes it writes the values of
+-- p_columns into them instead, and returns null.
 create function millrace.row_part(
   p_run millrace.runs, p_columns jsonb, p_writes boolean default false
 ) returns jsonb
@@ -33,10 +34,11 @@ using p_run.entity_id, p_columns;
 return v_row;
 $$;
 
--- Gives a stage of a locked run another result, or its row other values, and starts the followers
--- over. Raises MR004 if the stage has another attempt than the edited one, or the run a newer
--- attempt than the caller saw.
--- did: before and after.
+-- Gives a stage of a locked run another result, and starts the stages that depend on it over; or
+-- gives the row other values, and starts the stage over, too. Raises MR004 where the edited attempt
+-- is no longer the stage's newest, or the run has a newer attempt than the caller saw. Raises MR002
+-- where the form refuses the value.
+-- did: the values before and after.
 create function millrace.edit_one(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )

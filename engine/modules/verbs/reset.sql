@@ -1,6 +1,7 @@
 -- Resetting: stages of a run, or its failed children, start over
 
--- Resets a stage of a held run, or all of it.
+-- Starts a stage of a locked run over, with all stages that depend on it. Without a stage, starts
+-- the whole run over.
 create function millrace.reset_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -20,7 +21,10 @@ wake := millrace.reopen_run(p_run, v_stages);
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 
--- Resets the failed children of a stage of a held run. did: how many.
+-- Retries the failed and cancelled children of a stage's newest fan-out, in a locked run. Where the
+-- fan-out is over, starts the stages that need the stage over. Raises MR004 where the stage has no
+-- fan-out.
+-- did: the number of children.
 create function millrace.reset_failed_children(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -49,7 +53,7 @@ did := jsonb_build_object('children', v_failed.n);
 if v_failed.n = 0 then
   return;
 elsif v_fan_out.state = 'open' then
-  -- The stage still waits: its children go on, but for those whose row somebody holds.
+  -- The stage still waits, so its children are retried at once. Locked rows and runs are skipped.
   v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, v_failed.entities, false);
   did := jsonb_build_object('children', millrace.retry_runs(array(
     select r.id
@@ -59,7 +63,7 @@ elsif v_fan_out.state = 'open' then
     for no key update skip locked)));
   return;
 end if;
--- Not those that a threshold of this one has begun: it still holds.
+-- Only stages that need this one start over: a threshold that has begun a stage still holds.
 v_stages := array(
   select distinct d
   from millrace.version_stages vs
@@ -67,7 +71,8 @@ v_stages := array(
   where vs.version_id = p_run.version_id
     and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
 wake := millrace.reopen_run(p_run, v_stages);
--- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
+-- Clears the row's pending stages before the stage begins. A stage that fails at once has stages on
+-- demand skipped without a projection, and the row would keep their old values.
 perform millrace.clear_pending(array[p_run.id]);
 wake := wake || millrace.begin_again(p_stage.stage_id, array[p_run.id]);
 wake := wake || millrace.begin_branches(array[p_run.id]);

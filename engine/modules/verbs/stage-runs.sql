@@ -1,7 +1,10 @@
--- Operations: where a stage of a run stands, and what may be done to it
+-- The state of a stage in a run, and the verbs that this state allows
 
--- Locks a run, waiting for it, and finds the stage in its version. Raises MR004 where the run is
--- not the latest of its row, its parent has given it up, or the stage allows no such verb.
+-- Locks a run, waiting for other transactions, and returns it with the stage in its version. Raises
+-- MR003 where there is no such run or stage. Raises MR004 where the run is not the latest of its
+-- row, its parent has given it up, its version lacks the stage, or the stage's state does not allow
+-- the verb.
+-- p_stage: null means the whole run; version_stage is null then.
 create function millrace.lock_stage(
   p_run bigint,
   p_stage text,
@@ -72,20 +75,21 @@ if v_hint is not null then
 end if;
 $$;
 
--- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
+-- Returns the state of a stage in a run: the state of its newest attempt that is not superseded, or
+-- pending without one.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
 as $$
 return coalesce(
   (select a.state::text from millrace.newest_attempt(p_run_id, p_stage_id) a), 'pending');
 $$;
 
--- Ends the attempts of stages in a held run and lets it go on but for these, with which its caller
--- deals. Returns the stages to wake.
+-- Supersedes the attempts of stages in a locked run, and lets a run that is over go on. The caller
+-- begins or ends these stages itself. Returns the stages to wake.
 create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
 perform millrace.refuse_deleted(array[p_run.id], p_stages);
 perform millrace.supersede(array[p_run.id], p_stages || array(
-  -- A stage that was skipped after the run had ended is pending again.
+  -- A stage that was skipped since the run reached an ending becomes pending again.
   select d.stage_id
   from millrace.done_attempts d
   where d.run_id = p_run.id and p_run.ended_as is not null
@@ -96,7 +100,8 @@ return case p_run.status
 end;
 $$;
 
--- The newest run of a row: select millrace.cancel(millrace.run_of('leads', '7')).
+-- Returns the newest run of a row: select millrace.cancel(millrace.run_of('leads', '7')). Raises
+-- MR003 where the row has no run.
 create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
 stable
 set enable_seqscan = off set enable_indexonlyscan = off
@@ -117,7 +122,11 @@ end if;
 return v_run;
 $$;
 
--- Each stage of each run: can it start, is it started, is it done, how often has it failed.
+-- Lists each stage of each run with the state of its newest attempt.
+-- can_start: whether the stage is pending, its needs are done and its thresholds hold.
+-- is_started: whether the stage has begun and has neither failed nor been cancelled.
+-- is_done: whether the attempt is over.
+-- failures: how many tries of the stage failed. fails_after: at how many the run fails.
 create view millrace.stage_runs as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,

@@ -1,8 +1,9 @@
 -- Starting runs by a person's call
 
--- Starts a run of an entity, at the first stage or the one named, whatever the condition of that
--- says, and returns it. A run that is under way is returned as it is; with p_restart it starts over
--- from that stage.
+-- Starts a run of an entity and returns the run's id. A start that names its stage ignores the
+-- stage's conditions. A run that is under way goes on unchanged, and its id is returned.
+-- p_stage: null means the first stage.
+-- p_restart: true starts a run that is under way over from the stage.
 create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_restart boolean default false
 ) returns bigint
@@ -11,7 +12,7 @@ as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
-  -- The run may be over already, where all its stages are skipped.
+  -- Looks for any run: a run whose stages are all skipped is over already.
   v_run bigint := (
     -- by key
     select max(r.id + 0)
@@ -23,7 +24,8 @@ perform millrace.note('restart', p_pipeline, p_stage, array[v_run]) where p_rest
 return v_run;
 $$;
 
--- Starts runs of many entities, all or none, as of one, and returns {started, under_way}.
+-- Starts runs of many entities, all or none, like start() of one entity. Returns
+-- {"started": …, "under_way": …}, the numbers of new runs and of runs that went on unchanged.
 create function millrace.start(
   p_pipeline text, p_entity_ids text[], p_stage text default null, p_restart boolean default false
 ) returns jsonb
@@ -41,8 +43,9 @@ perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pip
 return v_answer;
 $$;
 
--- Starts runs of the rows with these keys, all or none. Returns the keys as the table spells them,
--- and those whose run was under way.
+-- Starts runs of the rows with these keys, all or none. Raises MR003 where a row is missing, and
+-- MR002 for a null or a nested list.
+-- locked: the keys as the table spells them. live: the keys whose run was under way.
 create function millrace.start_rows(
   p_pipeline millrace.pipelines, p_keys text[], p_stage text, p_restart boolean,
   out locked text[], out live text[]
@@ -74,7 +77,7 @@ if v_missing <> '{}' then
       || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' more', '')
     using hint = 'Leave them out, or insert the rows first; none was started.';
 end if;
--- Locked, so that a worker that ends one this moment goes first.
+-- Locks the live runs: a worker that is just ending one of them commits first.
 live := case when p_restart then '{}'
   else (millrace.lock_live_runs(p_pipeline.id, locked)).entity_ids end;
 v_new := array(

@@ -1,5 +1,7 @@
--- Switches a pipeline, or one stage of it, on or off, and wakes what goes on. Returns what holds it
--- back still.
+-- Enables or disables a pipeline, or one of its stages, as the request's verb says (unpause or
+-- pause). Unpausing wakes the stages with ready work, and returns the remedies of the pauses that
+-- still hold back some of the work.
+-- p_entry: the number of the journal entry.
 create function millrace.switch(
   p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
