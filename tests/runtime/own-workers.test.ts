@@ -203,7 +203,9 @@ test('a stage at which no worker asks for work is named, with the command that s
   expect(await engine.value(attend)).toEqual({ stages: ['function', 'unknown'] });
 });
 
-test('a stage that moved from its function to workers tells nothing of what the function answered', async ({ engine }) => {
+test('a stage that moved from its function to workers tells nothing of what the function answered', async ({
+  engine,
+}) => {
   await engine.pipeline([{ ...stage, host: 'function' }]);
   await engine.configureDoorbell();
   const why = () => engine.value<string>('select why from millrace.unattended()');
