@@ -216,6 +216,58 @@ test('without Realtime a page polls by itself', async () => {
   await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
 });
 
+/** Lets a page sleep: from now on its timers stand still, but for those that are due at once. */
+function stopTimers(): void {
+  const { setTimeout } = globalThis;
+  onTestFinished(() => {
+    globalThis.setTimeout = setTimeout;
+  });
+  globalThis.setTimeout = ((run: () => void, ms = 0) => setTimeout(ms < 200 ? run : () => {}, ms)) as typeof setTimeout;
+}
+
+test.for([
+  ['is visible again', 'document', 'visibilitychange'],
+  ['is online again', 'window', 'online'],
+] as const)('a tab that slept catches up at once when it %s', async ([, target, event], { onTestFinished }) => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  // No message comes either.
+  client.realtime.setAuth = () => new Promise(() => {});
+  const key = await tickets.add(user);
+  const page = new EventTarget();
+  Object.assign(globalThis, { [target]: page });
+  onTestFinished(() => {
+    Reflect.deleteProperty(globalThis, target);
+  });
+  stopTimers();
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await expect.poll(() => row.seen.length, soon).toBe(1);
+  await tickets.queue(key);
+  page.dispatchEvent(new Event(event));
+  await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
+});
+
+test('a client watches 500 rows, and is refused one more until it leaves another', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const { rows: added } = await tickets.owner.query<{ id: string }>(
+    'insert into public.tickets (owner) select $1 from generate_series(1, 501) returning id',
+    [user],
+  );
+  const [first, ...others] = added.map(({ id }) => watchRow(client, { pipeline: 'tickets', key: id }));
+  const watched = others.map(follow);
+  const tooMany = expect.objectContaining({
+    code: 'too_many_rows',
+    message: 'A client watches at most 500 rows: watch those that a person sees.',
+  });
+  expect(() => first?.subscribe(() => {})).toThrow(tooMany);
+  await expect(first?.[Symbol.asyncIterator]().next()).rejects.toEqual(tooMany);
+  await expect.poll(() => watched.filter(({ seen }) => seen.length > 0), soon).toHaveLength(500);
+  watched[0]?.stop();
+  const last = follow(first as RowWatch);
+  await expect.poll(() => states(last), soon).toEqual({ read: 'pending', answer: 'pending' });
+});
+
 test('a connection that breaks comes back, and nothing that changed meanwhile is missed', async () => {
   const user = randomUUID();
   const client = await tickets.signIn(user);

@@ -207,7 +207,9 @@ begin
     where schema_name in ('auth', 'storage', 'realtime')
       or object_identity ~ ' on (auth|storage|realtime)\.'
   loop
-    if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER') then
+    -- The schema realtime takes no triggers either, since July 2026.
+    if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER')
+      or v_command.command_tag = 'CREATE TRIGGER' and v_command.object_identity ~ ' on realtime\.' then
       raise insufficient_privilege using message = format('must be owner of %s', v_command.object_identity);
     end if;
   end loop;
