@@ -206,7 +206,7 @@ test('attaches a table whose triggers are disabled', async ({ engine }) => {
   expect(await amiss(engine)).toEqual([]);
 });
 
-test('takes back the right to write results', async ({ engine }) => {
+test('the task takes back the right to write results', async ({ engine }) => {
   await project(engine);
   const forged = task('results that a user could write');
   await engine.sql.query('grant update on public.tickets to authenticated');

@@ -39,7 +39,7 @@ async function count(testResults: ReturnType<typeof file>[] | null, checkStatus:
   return [stdout, code];
 }
 
-it('names the files that took long, the longest first', async () => {
+it('the count names the files that took long, the longest first', async () => {
   const report = path.join(folder, 'tests.json');
   const [short, long, longest] = [file('passed', 'passed'), file('passed', 'passed'), file('passed', 'passed')];
   Object.assign(long as object, { endTime: 21_000 });
@@ -64,7 +64,7 @@ it('counts as a failure what keeps tests from running', async () => {
   expect(await count(null, 0, 1)).toEqual(['1 passed, 1 failed\n', 1]);
 });
 
-it('names what passed at its second try', async () => {
+it('the count names tests that passed at their second try', async () => {
   const report = file('passed', 'passed', 'passed');
   report.assertionResults[0]?.failureMessages.push('AssertionError: it was late\n    at some place');
   expect(await count([report], 0, 0)).toEqual([

@@ -36,7 +36,7 @@ async function serve(own: string, reached: string): Promise<string[]> {
 
 const run = () => connect.run(['--workdir', projectFolder]);
 
-test('takes the gateway at which a wake-up is answered, where the functions see another address', async () => {
+test('connect takes the gateway at which a wake-up is answered, where the functions see another address', async () => {
   const tried = await serve('http://127.0.0.1:54321', 'http://api-gw:8000');
   expect(await run()).toContain(
     'The database wakes functions at http://api-gw:8000, with an HMAC; a wake-up was answered.',
@@ -44,7 +44,7 @@ test('takes the gateway at which a wake-up is answered, where the functions see 
   expect(tried).toEqual(['http://127.0.0.1:54321', 'http://api.supabase.internal:8000', 'http://api-gw:8000']);
 });
 
-test('names the schema that the Data API does not serve', async () => {
+test('connect names the schema that the Data API does not serve', async () => {
   const app = new Hono();
   app.post('/rest/v1/rpc/:name', (c) => c.json({ code: 'PGRST106', message: 'The schema must be one of: api' }, 406));
   app.post('/functions/v1/millrace/connect', (c) => c.json({ project_url: '', secret: 'an HMAC', wake_up: 1 }));
@@ -60,7 +60,7 @@ test('names the schema that the Data API does not serve', async () => {
   }
 });
 
-test('leaves the functions’ own address where no gateway answers, and tries none for a hosted project', async () => {
+test('connect leaves the functions’ own address where no gateway answers, and tries none for a hosted project', async () => {
   const local = await serve('http://functions:8000', 'nowhere');
   await expect(run()).rejects.toThrow('The database knows its functions at http://functions:8000, but cannot reach');
   expect([local.length, local.at(-1)]).toEqual([5, 'http://functions:8000']);

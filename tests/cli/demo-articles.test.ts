@@ -128,7 +128,7 @@ async function largeSite(articles: number): Promise<Service & { asked: string[] 
   return { ...site, asked };
 }
 
-it('names the arguments of the articles, and what is wrong with others', () => {
+it('the demo names the arguments of the articles, and the fault of others', () => {
   expect(readArguments(['articles', '--keep'])).toMatchObject({ demo: 'articles', keep: true, urls: [] });
   const { urls } = readArguments(['articles', '--url', 'https://a.test/feed', 'https://b.test/sitemap.xml']);
   expect(urls.map(String)).toEqual(['https://a.test/feed', 'https://b.test/sitemap.xml']);
@@ -196,7 +196,7 @@ describe('a person at the terminal', () => {
   });
 });
 
-it('shows counts by code in the order of the pipeline', () => {
+it('the table shows counts by code in the order of the pipeline', () => {
   const counts = [
     { code: 110, name: 'to_fetch', count: 12 },
     { code: 300, name: 'pending_review', count: 3 },

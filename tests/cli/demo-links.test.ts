@@ -86,7 +86,7 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
   }, 240_000);
 });
 
-it('names the arguments of the links, and what is wrong with others', async () => {
+it('the demo names the arguments of the links, and the fault of others', async () => {
   expect(readArguments(['links'])).toMatchObject({ demo: 'links', keep: false, urls: [], sheet: null });
   const { urls, sheet } = readArguments([
     'links',
@@ -106,7 +106,7 @@ it('names the arguments of the links, and what is wrong with others', async () =
   expect(stderr).toMatch(/none\.csv cannot be read: there is no such file\. Name a CSV file behind --sheet\./);
 });
 
-it('has sixty links, of which fourteen are there in another spelling', async () => {
+it('the demo has sixty links, of which fourteen are there in another spelling', async () => {
   const boards = await startBoards();
   const { sheet, pages, busy } = sampleLinks(boards);
   await boards.stop();
@@ -122,7 +122,7 @@ it('has sixty links, of which fourteen are there in another spelling', async () 
   expect(Math.max(...hosts.values())).toBeLessThanOrEqual(6);
 });
 
-it('shows what waits in each queue, and the words', () => {
+it('the table shows the links in each queue, and the words', () => {
   const queues = [
     { queue: 'ingest', ready: 2, in_backoff: 0, in_work: 1 },
     { queue: 'scrape.job', ready: 0, in_backoff: 3, in_work: 0 },

@@ -110,7 +110,7 @@ it('drops the columns of a stage that is gone where that is asked, and leaves a 
   expect(await columns()).toEqual(['id', ...columnsOf('everything'), ...columnsOf('late')]);
 });
 
-it('writes nothing about rights where they stay as they are', async () => {
+it('a migration has nothing about rights that stay as they are', async () => {
   await sync(receipts('whole', ['everything']));
   const text = pipelineMigration(receipts('whole', ['everything']), defined);
   expect(text).not.toMatch(/grant|revoke/);

@@ -113,7 +113,7 @@ function addFunction() {
   fs.writeFileSync(path.join(copy, 'supabase', 'functions', 'leads-probe', 'index.ts'), '');
 }
 
-it('has nothing to write and passes --check when the migrations define the pipelines', async () => {
+it('sync has nothing to write and passes --check when the migrations define the pipelines', async () => {
   const before = readMigrations();
   expect(await sync('--check')).toMatchObject({ code: 0, stderr: '' });
   expect(await sync()).toMatchObject({ code: 0, stderr: '' });
@@ -172,7 +172,7 @@ it('fails, in one sentence and writing nothing, while the function of a stage is
   expect(readMigrations()).toEqual(before);
 });
 
-it('takes the columns that inputs of handlers require into the definition, and fails while a handler does not load', async () => {
+it('sync takes the columns that inputs of handlers require into the definition, and fails while a handler does not load', async () => {
   keepLeadsAlone();
   const folder = path.join(copy, 'supabase', 'functions', 'leads-scrape');
   fs.rmSync(folder);
@@ -306,7 +306,7 @@ it('fails, in one sentence and writing nothing, when pipelines say something wro
   expect(readMigrations()).toEqual(before);
 });
 
-it('asks for two steps when a stage is to go that a parent counted so far', async () => {
+it('sync asks for two steps when a stage is to go that a parent counted so far', async () => {
   keepLeadsAlone();
   addFunction();
   configure();
@@ -359,7 +359,7 @@ it('stamps what it writes after the newest migration and never in the future, ho
   expect(stamps.filter((stamp) => stamp > now)).toEqual([]);
 });
 
-it('writes nothing after a migration that is stamped in the future, and names that one with the remedy', async () => {
+it('sync writes nothing after a migration that is stamped in the future, and names that one with the remedy', async () => {
   keepLeadsAlone();
   addStage();
   addFunction();
@@ -402,7 +402,7 @@ reporters may insert and update all columns of public.leads, and so write result
   );
 });
 
-it('says what is wrong with a definition in one sentence that names its file', async () => {
+it('sync says what is wrong with a definition in one sentence that names its file', async () => {
   keepLeadsAlone();
   addStage('stratgy');
   const { code, stdout, stderr } = await sync('--check');
@@ -410,7 +410,7 @@ it('says what is wrong with a definition in one sentence that names its file', a
   expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.probe\.needs names stratgy.*\n$/);
 });
 
-it('refuses a condition that the database could not read, before a migration is written', async () => {
+it('sync refuses a condition that the database could not read, before a migration is written', async () => {
   keepLeadsAlone();
   const leads = 'supabase/functions/_pipelines/leads.ts';
   const before = readMigrations();
@@ -427,7 +427,7 @@ it('refuses a condition that the database could not read, before a migration is 
   expect(readMigrations()).toEqual(before);
 });
 
-it('refuses arguments it does not know, and shows its usage when asked', async () => {
+it('sync refuses unknown arguments, and shows its usage when asked', async () => {
   for (const wrong of ['--chek', 'leads']) {
     const { code, stderr } = await run(projectFolder, wrong);
     expect(code).toBe(2);
@@ -449,7 +449,7 @@ export const sharedLimits = defineSharedLimits({ ${limits} });`;
 const underLimits = (names: string) =>
   edit('supabase/functions/_pipelines/pages.ts', /maxInFlight: 400[^}]*\} /, `shared: [${names}]`);
 
-it('refuses a limit that two files define', async () => {
+it('sync refuses a limit that two files define', async () => {
   keepLeadsAlone();
   shareLimits('model: { maxInFlight: 5 }');
   shareLimits('model: { maxInFlight: 6 }', 'other-limits.ts');
@@ -497,7 +497,7 @@ it('defines shared limits before the pipelines that name them, and drops them af
   }
 });
 
-it('refuses to drop a limit that a pipeline without a file still names', async () => {
+it('sync refuses to drop a limit that a pipeline without a file still names', async () => {
   const before = readMigrations();
   fs.rmSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'links.ts'));
   shareLimits('model: { maxInFlight: 5 }');
@@ -511,7 +511,7 @@ it('refuses to drop a limit that a pipeline without a file still names', async (
   expect(readMigrations()).toEqual(before);
 });
 
-it('says of a pipeline whose file is gone that the database keeps it', async () => {
+it('sync says that the database keeps a pipeline whose file is gone', async () => {
   const before = readMigrations();
   fs.rmSync(path.join(copy, 'supabase', 'functions', '_pipelines', 'links.ts'));
   const { code, stderr } = await sync();
@@ -523,7 +523,7 @@ it('says of a pipeline whose file is gone that the database keeps it', async () 
   expect(readMigrations()).toEqual(before);
 });
 
-it('writes the types of stages, results and errors for a page’s code', async () => {
+it('sync writes the types of stages, results and errors for a page’s code', async () => {
   const types = await readTypes(functionsFolder);
   expect(types).toContain("export interface Leads {\n  pipeline: 'leads';");
   expect(types).toMatch(/^ {4}scrape: \{ result: \{ /m);

@@ -60,21 +60,24 @@ test('an answer must fit the schema, and come from somebody whom a policy lets d
   page.expectPromised(await messageOf(() => other.rows(maybe)));
 });
 
-test.for([undefined, 'continue'] as const)('nobody came, with onFailure: %s', async (onFailure, { engine }) => {
-  const page = await open(engine);
-  const posts = page.exported<PipelineDefinition>('posts');
-  await engine.define(changed(posts, 'review', { onFailure }));
-  const { run, attempt } = await drafted(engine, posts);
-  await engine.advance('71 hours');
-  await sweep(engine);
-  expect(await status(engine, run)).toBe('running');
-  await engine.advance('2 hours');
-  await sweep(engine);
-  expect(await status(engine, run)).toBe(onFailure ? 'completed' : 'failed');
-  expect(await errorOf(engine, run)).toBe('nobody decided before the deadline');
-  const late = `select public.millrace_decide(${attempt}, '{"verdict": "accept"}')`;
-  page.expectPromised(await messageOf(() => engine.rows(late)));
-});
+test.for([undefined, 'continue'] as const)(
+  'the deadline ends a question that nobody answers, with onFailure: %s',
+  async (onFailure, { engine }) => {
+    const page = await open(engine);
+    const posts = page.exported<PipelineDefinition>('posts');
+    await engine.define(changed(posts, 'review', { onFailure }));
+    const { run, attempt } = await drafted(engine, posts);
+    await engine.advance('71 hours');
+    await sweep(engine);
+    expect(await status(engine, run)).toBe('running');
+    await engine.advance('2 hours');
+    await sweep(engine);
+    expect(await status(engine, run)).toBe(onFailure ? 'completed' : 'failed');
+    expect(await errorOf(engine, run)).toBe('nobody decided before the deadline');
+    const late = `select public.millrace_decide(${attempt}, '{"verdict": "accept"}')`;
+    page.expectPromised(await messageOf(() => engine.rows(late)));
+  },
+);
 
 test('a stage that is reset asks again', async ({ engine }) => {
   const { run, attempt } = await drafted(engine, (await open(engine)).exported('posts'));

@@ -40,7 +40,7 @@ describe('the text is edited at 320 alone', () => {
     expect((await engine.refusal(edit(`title = 'x'`), [id])).code).toBe('MR005');
   });
 
-  test('what the stages write before the review is no edit, and a person may not write it', async ({
+  test('a text that the stages write before the review is no edit, and a person may not write it', async ({
     articles,
     engine,
   }) => {
@@ -72,7 +72,7 @@ describe('the text is edited at 320 alone', () => {
     });
   });
 
-  test('one that was approved by a decision all the same fails, and what that says brings it to the site', async ({
+  test('an edited article that was approved by a decision fails, and its error says how to bring it to the site', async ({
     articles,
     engine,
   }) => {

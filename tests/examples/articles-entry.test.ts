@@ -224,7 +224,7 @@ describe('articles that turn out alike when they are fetched', () => {
     expect(await engine.rows(claim, [[one, two]])).toHaveLength(1);
   });
 
-  test('what a person has found to be no copy is none any more', async ({ articles, engine }) => {
+  test('an article that a person has found to be no copy is none any more', async ({ articles, engine }) => {
     await articles.insert({ url, content });
     const { id } = await articles.insert({ url: `${url}?page=2`, content });
     await articles.move(id, 120);

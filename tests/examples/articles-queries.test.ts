@@ -51,7 +51,7 @@ test('the documented queries run as they are written', async ({ articles, engine
   await engine.sql.query('reset search_path');
 });
 
-test('what is ready is what a stage can take: no gate, no review and nothing published', async ({
+test('an article is ready where a stage can take it: at no gate, in no review and not published', async ({
   articles,
   engine,
 }) => {
@@ -110,7 +110,10 @@ test('of a step where more than a thousand stand it counts those that entered fi
   expect(await planRows(engine.database.superUrl, backlog)).toBeLessThanOrEqual(few + 100);
 });
 
-test('whoever is no curator counts their own articles, and reads no others for that', async ({ articles, engine }) => {
+test('a user who is no curator counts their own articles, and reads no others for that', async ({
+  articles,
+  engine,
+}) => {
   await articles.reviewed();
   const user = await engine.database.connect('authenticated', { sub: randomUUID() });
   const curator = await engine.database.connect('authenticated', curatorClaims('rick'));

@@ -31,7 +31,7 @@ async function fetched(articles: Articles, found: (url: string) => Row): Promise
   await worker.leave();
 }
 
-test('what a user adds makes no copy of anybody else’s article, whatever its address and text', async ({
+test('an article that a user adds makes no copy of anybody else’s, whatever its address and text', async ({
   articles,
   user,
   other,
@@ -55,7 +55,7 @@ test('and so it is with what is found at the address', async ({ articles, user }
   expect(await articles.row(junk.id)).toMatchObject({ is_copy: true, duplicate_of: null });
 });
 
-test('what a user adds twice, or what is known, is a copy: of their own it names the article, of others none', async ({
+test('an article that a user adds twice, or that is known, is a copy: it names the user’s own article, and none of others', async ({
   articles,
   user,
   other,

@@ -45,7 +45,7 @@ describe('a curator', () => {
   });
 });
 
-test('what the site has not heard of a publication it hears no more once that is gone', async ({
+test('a message about a publication is not sent to the site any more once the publication is gone', async ({
   articles,
   engine,
 }) => {

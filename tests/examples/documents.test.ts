@@ -108,7 +108,7 @@ describe('evidence and summary', () => {
     expect(((phases[2] as Row).metadata as Row).cost).toBe(total);
   });
 
-  test('whoever sees the document sees its job, phases and costs, and nobody else', async () => {
+  test('a user who sees the document sees its job, phases and costs, and nobody else does', async () => {
     for (const id of Object.values(ids)) await documents.settled(id);
     const seen = async ({ rows }: Caller, view: string, column: string) =>
       [...new Set((await rows.from(view).select(column)).data?.map((row) => (row as unknown as Row)[column]))].sort();

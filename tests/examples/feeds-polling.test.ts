@@ -192,7 +192,7 @@ describe('a site that answers with an error says what to do', () => {
     await expect(follow(await refusedUrl()).poll()).rejects.toMatchObject({ code: 'connection_refused' });
   });
 
-  test('one that never answers', async () => {
+  test('a site that never answers', async () => {
     const site = await startServer(() => null);
     await expect(follow(`${site.url}/feed`).poll({ timeoutMs: 50 })).rejects.toMatchObject({
       code: 'timeout',
@@ -334,7 +334,7 @@ describe('a pass over more than one poll', () => {
     expect(site.asked()).toEqual(['/index.xml', '/bad.xml', '/gone.xml']);
   });
 
-  test('what nobody foresaw is the source’s fault, and what the project refuses is not', async () => {
+  test('an unforeseen error is the source’s fault, and a refusal of the project is not', async () => {
     const site = await startSite({ '/feed': urlset(pages(1)) });
     const source = follow(`${site.url}/feed`);
     const refused = new UnavailableError('project_unreachable', 'The project cannot be reached.');

@@ -354,15 +354,15 @@ describe('a long one is read in parts', () => {
     expect(feed).toMatchObject({ entries: [], whole: true, problem: { code: 'no_links' } });
   });
 
-  test('one that has become shorter meanwhile comes to an end', async () => {
+  test('a feed that has become shorter meanwhile comes to an end', async () => {
     expect(await read(rss(item('a')), { from: 10_000 })).toMatchObject({ entries: [], whole: true });
   });
 
-  test('one that ends where a part ends is whole', async () => {
+  test('a feed that ends where a part ends is whole', async () => {
     expect(await partsOf(many(8), 4)).toEqual(['/0 /1 /2 /3', '/4 /5 /6 /7']);
   });
 
-  test('what comes after the part is not fetched', async () => {
+  test('the rest after a part is not fetched', async () => {
     let cancelled = false;
     const body = new ReadableStream<Uint8Array>({
       start: (pieces) => pieces.enqueue(new TextEncoder().encode(many(5000).slice(0, -9))),

@@ -247,7 +247,7 @@ test('a link has one trace id over all its runs', async ({ engine, links }) => {
   expect(runs).toEqual([{ runs: 3, count: 1, min: trace_id }]);
 });
 
-test('what a person says of a link stays, and what the pipeline said may change', async ({ engine, links }) => {
+test('a person’s classification of a link stays, and the pipeline’s may change', async ({ engine, links }) => {
   const id = await links.add('https://a.test/x');
   const worker = await links.worker('classify');
   const item = await worker.takeOne();

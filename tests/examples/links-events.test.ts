@@ -18,7 +18,7 @@ async function extract(links: Links, job = 'one'): Promise<void> {
   await links.finish('extract', extractedJob());
 }
 
-test('what happened to a link is told by its id, once, whatever other pipelines have for keys', async ({
+test('the events of a link are found by its id, each once, whatever keys other pipelines have', async ({
   engine,
   links,
 }) => {

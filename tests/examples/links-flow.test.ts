@@ -221,7 +221,7 @@ test('a fault of a page stands on its link, with what to do', async () => {
   await stack.expectSound();
 });
 
-test('what is odd about a page keeps it from nothing, and stands beside what was understood', async () => {
+test('an oddity of a page does not stop its link, and stands beside what was understood', async () => {
   const ids: string[] = [];
   for (const [n, [, type, body]] of oddPages.entries()) ids.push(await addPage(`/jobs/odd-${n}`, 200, type, body));
   for (const [n, [what, , , job, problems]] of oddPages.entries()) {

@@ -27,7 +27,7 @@ test.each([
   expect(tidyFacts(said)).toEqual(said);
 });
 
-test('what Postgres cannot store is replaced, and blanks are no names, relations or facts', () => {
+test('characters that Postgres cannot store are replaced, and blanks are no names, relations or facts', () => {
   const entities = [entity('A\0da\n Stone '), entity('\ud800Bob'), entity('  ')];
   const said = { source: 'A\0da Stone', relation: ' met\0 ', target: '\ud800bob', fact: 'They\nmet.' };
   const relations = [said, { ...said, fact: ' ' }, { ...said, relation: '\n' }];

@@ -207,7 +207,7 @@ describe('an answer that does not fit', () => {
     expect(await failureOf(runAgent(env, []).outcome)).toMatchObject({ code: 'model_refused', permanent: true });
   });
 
-  test('one that was cut off was paid for, and is no part of the conversation', async () => {
+  test('an answer that was cut off was paid for, and is no part of the conversation', async () => {
     const cut = answering('{"don', { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
     const { asked, env } = await scriptedModel(cut, answering({ done: 1 }));
     const first = runAgent(env, []);
@@ -256,7 +256,7 @@ describe('limits end an agent for good and say what to do', () => {
     },
   );
 
-  test('they count what earlier attempts of the execution used', async () => {
+  test('the limits count what earlier attempts of the stage run used', async () => {
     const model = await scriptedModel(looking(), { status: 500 }, looking(), answering({ done: 1 }));
     const { tool } = lookTool();
     const first = runAgent(model.env, [tool], { kept: keepCheckpoints({ limits: { max_turns: 2 } }) });
@@ -374,7 +374,7 @@ describe('being stopped', () => {
     expect(received).toHaveLength(1);
   });
 
-  test('what a tool has finished is recorded even if the agent was stopped meanwhile', async () => {
+  test('the output of a tool is recorded even if the agent was stopped meanwhile', async () => {
     const controller = new AbortController();
     const { env } = await scriptedModel(calling(['look', { page: 1 }], ['look', { page: 2 }]));
     const kept = keepCheckpoints({

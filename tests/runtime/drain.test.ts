@@ -137,7 +137,7 @@ describe('saving', () => {
     expect(fake.callsOf('millrace_complete')).toMatchObject([{ p_goodbye: true }]);
   });
 
-  test('what ends while others run waits for them a tenth of its own time, a quarter of a second at most', async () => {
+  test('a finished item waits for running ones a tenth of its own time, a quarter of a second at most', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     try {
       for (const [took, waits] of [
@@ -502,7 +502,7 @@ describe('beforeunload', () => {
     },
   );
 
-  test('what runs alone is blamed for the CPU, unless the rows before it had worn the isolate out', async () => {
+  test('an isolated row is blamed for the CPU, unless the rows before it had worn the isolate out', async () => {
     const outcomes = [];
     for (const before of [100, 200]) {
       const isolate = new Isolate();

@@ -91,7 +91,7 @@ describe('what fetch throws', () => {
 });
 
 describe('what a handler throws', () => {
-  test('its own errors keep code, kind and wait', () => {
+  test('the runtime’s own errors keep code, kind and wait', () => {
     expect(classify(new PermanentError('no_content', 'nothing there'))).toEqual({
       code: 'no_content',
       message: 'nothing there',

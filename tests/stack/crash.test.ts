@@ -36,7 +36,7 @@ async function query(text: string, values: unknown[] = []): Promise<pg.QueryResu
 }
 
 describe('after kill -9 of Postgres and a new start', () => {
-  it('what was committed is there, and Data API, pg_net and pg_cron work again by themselves', async () => {
+  it('committed rows are there, and Data API, pg_net and pg_cron work again by themselves', async () => {
     await query(`insert into public.notes (text) values ('committed')`);
     await query(`select cron.schedule('beat', '1 second', $$insert into public.notes (text) values ('beat')$$)`);
     await stack.postgres.kill9();

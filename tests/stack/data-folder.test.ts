@@ -25,7 +25,7 @@ function asNobody(work: () => void): void {
   }
 }
 
-it('makes the folder with its parents, and lets it go again', () => {
+it('a stack makes its data folder with its parents, and lets it go again', () => {
   const wanted = path.join(parent, 'a', 'b');
   const { folder, release } = takeDataFolder(wanted);
   expect(fs.statSync(wanted).isDirectory()).toBe(true);
@@ -35,7 +35,7 @@ it('makes the folder with its parents, and lets it go again', () => {
   takeDataFolder(wanted).release();
 });
 
-it('refuses a folder that a living process has, and takes over from one that is gone', () => {
+it('a stack refuses a folder that a living process has, and takes over from one that is gone', () => {
   const holder = spawn('sleep', ['60']);
   const lock = path.join(parent, 'stack.pid');
   fs.writeFileSync(lock, `${holder.pid}\n`);
@@ -55,14 +55,14 @@ it('refuses a folder that a living process has, and takes over from one that is 
   }
 });
 
-it('names what is no folder', () => {
+it('the error names a path that is no folder', () => {
   const file = path.join(parent, 'file');
   fs.writeFileSync(file, '');
   expect(() => takeDataFolder(file)).toThrow(`The data folder ${file} is a file: name a folder`);
   expect(() => takeDataFolder(path.join(file, 'x'))).toThrow('lies below a file');
 });
 
-it('says where it may not write, in a folder that is there and in one that is not', () => {
+it('the error names where the stack may not write, in a folder that is there and in one that is not', () => {
   fs.chmodSync(parent, 0o555);
   for (const folder of [parent, path.join(parent, 'x')]) {
     asNobody(() => expect(() => takeDataFolder(folder)).toThrow(`${folder} cannot be written: you have no right to.`));

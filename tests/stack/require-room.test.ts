@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { requireRoom } from '../../local/platform/require-room.ts';
 
-it('names the folder, what is free there and what is needed, also where the folder is yet to be made', () => {
+it('the error names the folder, the free space and the needed space, also where the folder is yet to be made', () => {
   const folder = path.join(os.tmpdir(), 'not', 'made', 'yet');
   const { bavail, bsize } = fs.statfsSync(os.tmpdir());
   expect(() => requireRoom(folder, bavail * bsize * 2 + 1e9, 'name another')).toThrow(

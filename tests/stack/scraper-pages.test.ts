@@ -124,7 +124,7 @@ describe('pages of a site', () => {
     expect(asked).not.toContain('/film.mp4');
   });
 
-  test('what is left out is told, with its code', async () => {
+  test('a page that is left out is named, with its code', async () => {
     const { result } = await scrape(scraper.url, { url: `${site.url}/mixed` });
     expect(result).toMatchObject({
       left_out: [
@@ -173,7 +173,7 @@ describe('pages of a site', () => {
     expect(view.result?.pages[0]?.markdown).toMatch(/^seen as MillraceScraper/);
   });
 
-  test('nothing is handed on that a database cannot store', async () => {
+  test('no text is handed on that a database cannot store', async () => {
     const markdown = (await scrape(scraper.url, { url: `${site.url}/marks` })).result?.pages[0]?.markdown ?? '';
     expect(markdown).toContain('## Kinds');
     expect(markdown).not.toContain('bad()');

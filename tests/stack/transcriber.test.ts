@@ -189,12 +189,12 @@ describe('with a callback', () => {
     expect(read(transcription).text).toContain('The ferry leaves at seven.');
   });
 
-  test('what is no sound is refused at once', async () => {
+  test('a file that is no sound is refused at once', async () => {
     expect((await hear('page.wav', callback())).status).toBe(400);
     expect(received).toEqual([]);
   });
 
-  test('it is sent again until it is taken', async () => {
+  test('a callback is sent again until it is taken', async () => {
     answerStatuses = [503, 500, 200];
     await hear('talk.wav', `${everything}${callback()}`);
     await until(() => received[2], 20_000);

@@ -62,7 +62,7 @@ test('the sweep wakes the function that sends while something is due, and only t
   expect(await wakes()).toBe(1);
 });
 
-test('all that a minute brings is one message a channel, and each channel has its own', async ({ engine }) => {
+test('all alerts of a minute are one message a channel, and each channel has its own', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.pipeline([{ name: 'only' }], { table: 'public.others' }, 'other');
   await addChannel(engine, 'ops');

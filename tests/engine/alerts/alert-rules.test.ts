@@ -281,7 +281,7 @@ describe('what rules look at', () => {
     expect((await deliver(engine)).sort()).toEqual(['raised errors', 'resolved errors']);
   });
 
-  test('what is spent', async ({ engine }) => {
+  test('rules look at what is spent', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'budget', kind: 'spend', pipeline: 'flow', above: 1, span: '1 day' });
     await engine.queued('only', 3);
@@ -298,7 +298,7 @@ describe('what rules look at', () => {
     ]);
   });
 
-  test('what the pipeline’s own bounds say, end to end, also while nothing comes to its end', async ({ engine }) => {
+  test('rules look at the pipeline’s own bounds, end to end, also while no run ends', async ({ engine }) => {
     const definition = await engine.pipeline([{ name: 'only', lease_seconds: 3600 }]);
     await engine.define({ ...definition, sla: { median_seconds: 1200, p95_seconds: 7200 } });
     await onlyRule(engine, { name: 'sla', kind: 'run_sla', hold: '15 minutes' });

@@ -31,7 +31,9 @@ const result = (engine: Engine, folder?: string) =>
 const fault = (engine: Engine) => engine.value<string>('select split_error from public.folders');
 const tallies = (engine: Engine) => engine.value('select count(*)::int from millrace.child_tallies');
 
-test('all: the stage is done when the last child has ended, with the sums as its result', async ({ engine }) => {
+test('under the rule all the stage is done when the last child has ended, with the sums as its result', async ({
+  engine,
+}) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await endFiles(engine, [1, 2]);
   expect(await collected(engine, folder)).toBe('started');

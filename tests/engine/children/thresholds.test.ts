@@ -134,7 +134,7 @@ test('consecutive: keys that are no numbers are refused with the remedy', async 
   }
 });
 
-test('all: every child has done the stage, whatever comes after it', async ({ engine }) => {
+test('the threshold all holds when every child has done the stage, whatever comes after it', async ({ engine }) => {
   const { folder } = await peeking(engine, 3, { all: true });
   await runFiles(engine, 'scan', [1, 3]);
   expect(await collected(engine, folder, 'peek')).toBe('pending');
@@ -143,7 +143,9 @@ test('all: every child has done the stage, whatever comes after it', async ({ en
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
 });
 
-test('all: a child that failed after the stage is not counted for one that has not done it', async ({ engine }) => {
+test('the threshold all does not count a child that failed after the stage for one that has not done it', async ({
+  engine,
+}) => {
   const { folder } = await peeking(engine, 3, { all: true }, { fan_in: { failed_children: 'ignore' } });
   await runFiles(engine, 'scan', [1, 2]);
   await failFiles(engine, [1], 'blend');
@@ -152,7 +154,7 @@ test('all: a child that failed after the stage is not counted for one that has n
   expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
-test('all: no children at all satisfy it', async ({ engine }) => {
+test('the threshold all holds where there are no children', async ({ engine }) => {
   const { folder } = await peeking(engine, 0, { all: true });
   expect(await collected(engine, folder, 'peek')).toBe('queued');
 });

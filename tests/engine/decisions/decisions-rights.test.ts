@@ -92,7 +92,7 @@ describe("with policies that ask the entity's own", () => {
     expect(await state(own)).toBe('completed');
   });
 
-  it('who decided is noted, and comes with the result', async () => {
+  it('the person who decided is noted, and comes with the result', async () => {
     await decide(tenant, own, reject);
     expect(await engine.rows('select output from millrace.attempts where id = $1', [own])).toEqual([
       { output: { decision: reject, decided_by: sub } },

@@ -77,7 +77,7 @@ test('a role that no policy lets write, or that holds columns of its own alone, 
   expect(await found(engine)).toMatchObject({ ok: true });
 });
 
-test('who may write a history or a lookup could forge it: doctor() takes that away, and leaves the status column', async ({
+test('a role that may write a history or a lookup could forge it: the remedy of doctor() revokes that, and leaves the status column', async ({
   engine,
 }) => {
   await makeNotes(engine);

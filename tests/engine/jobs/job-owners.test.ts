@@ -121,7 +121,7 @@ test('faults that are no list are refused', async ({ engine }) => {
   expect(refusal).toMatchObject({ code: 'MR002' });
 });
 
-test('all attempts of one execution carry its key, whatever became of them; a reset begins another', async ({
+test('all attempts of a stage run have its key, however they ended; a reset begins another stage run', async ({
   engine,
 }) => {
   await engine.pipeline([{ name: 'first' }, { name: 'second', needs: ['first'], retry: atOnce }]);

@@ -69,7 +69,7 @@ test('a gate with a rate passes its burst at once, then what the sweep finds all
   expect((await engine.statuses(ids[12])).gate).toBe('queued');
 });
 
-test('nothing passes at once before what is queued already', async ({ engine }) => {
+test('no row passes a gate at once before a row that is queued already', async ({ engine }) => {
   await engine.pipeline(gated(tenPerMinute));
   await bring(engine, 12);
   await engine.advance('1 minute');

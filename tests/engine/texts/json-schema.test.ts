@@ -83,7 +83,7 @@ describe('a value that breaks its schema is named with its path, what it is and 
   });
 });
 
-it('takes what zod makes of a form, and finds the same faults', async () => {
+it('the database takes the JSON schema that zod makes, and finds the same faults', async () => {
   const form = z.object({
     verdict: z.enum(['accept', 'reject']).describe('What becomes of the book'),
     score: z.number().positive().max(10),
