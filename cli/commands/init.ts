@@ -24,19 +24,25 @@ import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const init = defineCommand({
-  usage: `npx millrace init [--example NAME] [--dashboard] [--dry-run]
+  usage: `npx millrace init [--example NAME] [--dashboard] [--traces] [--dry-run]
   Writes the engine's migration, the runtime as source, the function millrace and its section of the configuration.
   Nothing of yours is touched; a second time there is nothing to do.
   --example NAME  an example too, as your own code: ${exampleNames.join(', ')}
-  --dashboard     a migration with ten views, millrace_watch, for Supabase's SQL editor, Reports and Grafana`,
-  options: { ...writingOptions, example: { type: 'string' }, dashboard: { type: 'boolean', default: false } },
+  --dashboard     a migration with ten views, millrace_watch, for Supabase's SQL editor, Reports and Grafana
+  --traces        a migration by which runs are sent to a collector of OpenTelemetry; after an upgrade again, where it changed`,
+  options: {
+    ...writingOptions,
+    example: { type: 'string' },
+    dashboard: { type: 'boolean', default: false },
+    traces: { type: 'boolean', default: false },
+  },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     const next =
       values.example || hasDefinitions(project)
         ? 'npx millrace sync.'
         : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
-    const changes = await initChanges(project, values.example, values.dashboard);
+    const changes = await initChanges(project, values.example, values);
     warnDirty(project);
     warnTsconfig(project.root);
     return writeChanges(project, changes, values, next);
@@ -50,9 +56,13 @@ const engineFile = 'millrace.sql';
  * where files that are not Millrace's are in the way.
  *
  * @param name The example to add; undefined for none.
- * @param dashboard Whether the views of `millrace_watch` are added.
+ * @param wanted Whether the views of `millrace_watch` are added, and the functions that send traces.
  */
-export async function initChanges(project: Project, name: string | undefined, dashboard = false): Promise<Change[]> {
+export async function initChanges(
+  project: Project,
+  name: string | undefined,
+  { dashboard = false, traces = false } = {},
+): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   const example = name === undefined ? undefined : readExample(name);
@@ -62,6 +72,7 @@ export async function initChanges(project: Project, name: string | undefined, da
       ...engineMigrations(project),
       ...(example ? tablesOf(project, `${name}.sql`, example) : []),
       ...(dashboard ? dashboardViews(project, manifest) : []),
+      ...(traces ? traceFunctions(project, manifest) : []),
     ])),
     ...(isInstalled(project) ? [] : snippetChanges(project.root, null)),
     ...runtimeOf(project, manifest),
@@ -116,6 +127,13 @@ function dashboardViews(project: Project, manifest: Manifest): Unstamped[] {
   if (sinceUninstall(migrationTexts(project)).some((text) => text.includes('create schema millrace_watch;'))) return [];
   const views = runtimeChanges(manifest).find(({ file }) => file.endsWith('dashboard/watch.sql'));
   return views?.text ? [{ name: 'millrace_watch.sql', text: views.text }] : [];
+}
+
+/** Returns the functions that send traces; none where a migration has this text. A newer text runs over an older one. */
+function traceFunctions(project: Project, manifest: Manifest): Unstamped[] {
+  const sent = runtimeChanges(manifest).find(({ file }) => file.endsWith('traces/traces.sql'))?.text;
+  if (!sent || sinceUninstall(migrationTexts(project)).some((text) => text.includes(sent))) return [];
+  return [{ name: 'millrace_traces.sql', text: sent }];
 }
 
 /** Returns the engine's migration; none where the migrations have it with its rows. */

@@ -201,6 +201,30 @@ test.each([
   expect(filesOf(place)).toEqual(before);
 });
 
+test('views and traces come as migrations once, and traces again where a release changed them', async () => {
+  const place = folderWith({ 'supabase/config.toml': '' });
+  const line = ['init', '--dashboard', '--traces', '--workdir', place];
+  const names = () => Object.keys(filesOf(place)).filter((file) => file.startsWith('supabase/migrations/'));
+  expect((await here(...line)).status).toBe(0);
+  const written = names();
+  expect(written.map((name) => name.replace(/.*\d{14}_/, ''))).toEqual([
+    'millrace.sql',
+    'millrace_watch.sql',
+    'millrace_traces.sql',
+  ]);
+  const traces = path.join(place, written[2] ?? '');
+  const text = fs.readFileSync(path.join(place, 'supabase/functions/_millrace/traces/traces.sql'), 'utf8');
+  expect(fs.readFileSync(traces, 'utf8')).toBe(text);
+  expect((await here(...line)).status).toBe(0);
+  expect(names()).toEqual(written);
+  fs.writeFileSync(traces, text.replace('limit 1000', 'limit 500'));
+  expect((await here(...line)).status).toBe(0);
+  const renewed = names();
+  expect(renewed.slice(0, 3)).toEqual(written);
+  expect(fs.readFileSync(path.join(place, renewed[3] ?? ''), 'utf8')).toBe(text);
+  expect(renewed).toHaveLength(4);
+});
+
 test('a section of the configuration that is not as init writes it stays, and one that cannot be added to is named', async () => {
   const ours = '[functions.millrace]\nverify_jwt = false\n';
   const foo = '[functions.foo]\nverify_jwt = true\n\n';

@@ -485,6 +485,19 @@ test('a role that may not see the transactions of others is refused, with the re
   engine.database.giveBack(session);
 });
 
+test('the migration runs again over itself, and keeps shares and how far it was sent', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  await site.end(2);
+  await site.send();
+  await engine.sql.query('update public.trace_exports set share = 0.5');
+  const table = await engine.rows('table public.trace_exports');
+  await engine.sql.query(migration);
+  expect(await engine.rows('table public.trace_exports')).toEqual(table);
+  await site.send();
+  expect(site.entities()).toHaveLength(2);
+});
+
 test('nobody but the functions takes or notes traces, and the address is one of the function’s', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();

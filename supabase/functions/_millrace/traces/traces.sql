@@ -1,4 +1,5 @@
--- Traces: how far the runs of each pipeline were sent to a collector, and what goes next
+-- Traces: how far the runs of each pipeline were sent to a collector, and what goes next.
+-- Runs again over an older text of its own, and keeps the table's rows.
 
 -- Without this right trace_horizon() would not see the transactions of other roles, and runs that
 -- they end late would be passed over.
@@ -13,7 +14,7 @@ begin
 end
 $$;
 
-create table public.trace_exports (
+create table if not exists public.trace_exports (
   pipeline text constraint trace_exports_pkey primary key,
   -- The part of all traces that is sent: 1 for all, 0 for none.
   share numeric not null default 1 constraint trace_exports_share_bounds check (
@@ -33,7 +34,7 @@ comment on table public.trace_exports is
 
 -- The time before which no run is still to appear as ended. A transaction that has written may
 -- commit ends from its own beginning on; a statement that has not, from the statement's.
-create function public.trace_horizon() returns timestamptz
+create or replace function public.trace_horizon() returns timestamptz
 language sql volatile security definer set search_path = ''
 as $$
 select least(millrace.now() - interval '2 seconds', min(
@@ -45,7 +46,7 @@ where a.datname = current_database() and a.pid <> pg_backend_pid()
 $$;
 
 -- Whether a pipeline has runs that ended after the last one sent and before p_until.
-create function public.trace_is_due(p_export public.trace_exports, p_until timestamptz)
+create or replace function public.trace_is_due(p_export public.trace_exports, p_until timestamptz)
 returns boolean
 language sql stable set search_path = ''
 as $$
@@ -57,14 +58,14 @@ select exists (
 $$;
 
 -- A time as microseconds since 1970.
-create function public.trace_micros(p_at timestamptz) returns bigint
+create or replace function public.trace_micros(p_at timestamptz) returns bigint
 language sql immutable set search_path = ''
 as $$
 select (extract(epoch from p_at) * 1000000)::bigint
 $$;
 
 -- The attempts of a run for its spans, the newest 500, with up to 100 children each.
-create function public.trace_attempts(p_run bigint) returns json
+create or replace function public.trace_attempts(p_run bigint) returns json
 language sql stable set search_path = ''
 as $$
 select coalesce(json_agg(json_build_object(
@@ -97,7 +98,7 @@ join millrace.stages s on s.id = a.stage_id
 $$;
 
 -- A run for its spans, with the attempt of its parent that started it.
-create function public.trace_run(p_run millrace.runs) returns json
+create or replace function public.trace_run(p_run millrace.runs) returns json
 language sql stable set search_path = ''
 as $$
 select json_build_object(
@@ -122,7 +123,7 @@ $$;
 -- 1,000 runs at most, and returns at most p_runs of them with 1,000 attempts. Nobody else gets the
 -- pipeline's runs for a minute. Looks runs up by an index alone: a plan made for few runs would
 -- read them all.
-create function public.take_traces(p_runs int) returns json
+create or replace function public.take_traces(p_runs int) returns json
 language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -198,7 +199,7 @@ $$;
 -- Records what a collector said of the runs after p_from_at and p_from_run. Taken: the next ones
 -- come after p_to_at and p_to_run. Refused: p_to_at is null, and they come again after p_wait
 -- seconds. A call that was overtaken by another changes nothing and returns false.
-create function public.note_traces(
+create or replace function public.note_traces(
   p_pipeline text, p_from_at timestamptz, p_from_run bigint, p_to_at timestamptz,
   p_to_run bigint, p_fault text, p_wait int
 ) returns boolean
@@ -227,7 +228,7 @@ $$;
 
 -- Wakes the function that sends, where something is due. A pipeline that is new begins with what
 -- ends from now on. Looks runs up by an index alone, as take_traces().
-create function public.wake_traces() returns boolean
+create or replace function public.wake_traces() returns boolean
 language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off set enable_indexonlyscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_memoize = off set jit = off
@@ -271,6 +272,7 @@ revoke all on function public.trace_horizon(), public.trace_micros(timestamptz),
 grant execute on function public.take_traces(int),
   public.note_traces(text, timestamptz, bigint, timestamptz, bigint, text, int) to service_role;
 
-insert into public.trace_exports (pipeline) select p.name from millrace.pipelines p;
+insert into public.trace_exports (pipeline) select p.name from millrace.pipelines p
+on conflict do nothing;
 select cron.schedule('millrace-traces', '15 seconds',
   'select public.wake_traces() /* pruned by millrace */');
