@@ -8,6 +8,7 @@ type Options = NonNullable<ParseArgsConfig['options']>;
 export const commonOptions = {
   workdir: { type: 'string', default: '.' },
   json: { type: 'boolean', default: false },
+  jq: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
 

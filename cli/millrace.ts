@@ -6,6 +6,7 @@ import { commonOptions, type Entry } from './define-command.ts';
 import { operateEntries } from './operate/entries.ts';
 import { hasRunForeign } from './project/run-foreign.ts';
 import { readManifest } from './project/shipped.ts';
+import { throughJq } from './through-jq.ts';
 
 const commands: Record<string, Entry> = {
   init: {
@@ -86,7 +87,8 @@ ${listed(commands)}
 To operate a project: the local stack, SUPABASE_URL, or --remote[=REF|BRANCH|URL]
 ${listed(operateEntries)}
 
-Everywhere: --workdir DIR (default: here), --json (one line for programs), --help or -h (what the command takes).
+Everywhere: --workdir DIR (default: here), --json (one line for programs), --jq EXPR (the same through jq),
+--help or -h (what the command takes).
 What writes into the project takes --dry-run, which shows the change and writes nothing. --version tells the release.
 Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was written · 2 the command was misspelt ·
 3 the project refused it · 4 the project cannot be reached.`;
@@ -94,7 +96,7 @@ Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was wr
 const isHelp = (arg: string) => arg === '--help' || arg === '-h';
 
 async function main(args: string[]): Promise<string> {
-  const { positionals } = parseArgs({ args, options: commonOptions, allowPositionals: true, strict: false });
+  const { positionals, values } = parseArgs({ args, options: commonOptions, allowPositionals: true, strict: false });
   if (positionals.length === 0 && args.includes('--version')) return readManifest().release;
   const asksHelp = positionals[0] === 'help' || args.some(isHelp);
   const [name = ''] = positionals[0] === 'help' ? positionals.slice(1) : positionals;
@@ -108,7 +110,9 @@ async function main(args: string[]): Promise<string> {
   }
   const command = await entry.load();
   if (asksHelp) return command.usage;
-  return command.run(args.toSpliced(args.indexOf(name), 1));
+  const own = args.toSpliced(args.indexOf(name), 1);
+  const { jq } = values;
+  return typeof jq === 'string' ? throughJq(jq, () => command.run(['--json', ...own])) : command.run(own);
 }
 
 // A reader such as head closes the pipe early: the command then ends without an error.

@@ -85,7 +85,7 @@ export function defineOperate({ usage, takes, words: takesWords, run }: Definiti
     usage,
     takesWords,
     options: { ...remoteOption, ...Object.fromEntries(takes.map((name) => [name, options[name]])) },
-    run: async ({ values: { workdir, json, remote, help, ...values }, words }) => {
+    run: async ({ values: { workdir, json, jq, remote, help, ...values }, words }) => {
       const target = await findTarget({ remote, workdir });
       process.exitCode = await run({ words, values, target, api: connectApi(target), json });
       return '';

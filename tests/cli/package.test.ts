@@ -143,6 +143,29 @@ test('a command prints its options with --help, and the release with --version',
   }
 });
 
+test.skipIf(spawnSync('jq', ['--version']).error)('--jq prints what --json and jq print', () => {
+  const expression = '.pages[:3] | length, {a: "b"}';
+  const { stdout: piped } = spawnSync('jq', [expression], {
+    input: millrace('docs', '--json').stdout,
+    encoding: 'utf8',
+  });
+  expect(piped).toMatch(/^3\n[\s\S]*"a": "b"/);
+  expect(millrace('docs', '--jq', expression)).toMatchObject({ status: 0, stdout: piped, stderr: '' });
+  expect(millrace('docs', '--jq', '.pages[')).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining('jq failed: correct the expression of --jq.'),
+  });
+  expect(millrace('docs', '--jq').stderr).toMatch(/^Option '--jq <value>' argument missing/);
+  const before = filesOf();
+  const bare = { cwd: packed.place, encoding: 'utf8', env: { PATH: path.join(packed.folder, 'none') } } as const;
+  expect(spawnSync(process.execPath, [packed.bin, 'init', '--jq', '.'], bare)).toMatchObject({
+    status: 1,
+    stderr: '--jq runs jq, which cannot be started (spawn jq ENOENT): install jq, or take --json.\n',
+  });
+  expect(filesOf(), 'the command was not run').toEqual(before);
+});
+
 test('a file in the way leaves all as it was', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/functions': '' });
   const before = filesOf(place);
