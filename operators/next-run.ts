@@ -23,7 +23,9 @@ export function nextRun(schedule: string, lastMs: number | undefined, nowMs: num
   const [minutes = '', hours = '', days = '', months = '', weekdays = ''] = fields;
   let at = new Date((Math.floor(nowMs / minute) + 1) * minute);
   const isDue = () => {
-    const [byDay, byWeekday] = [fits(days, at.getUTCDate(), 1), fits(weekdays, at.getUTCDay(), 0)];
+    // Sunday is 0 and 7.
+    const day = at.getUTCDay();
+    const [byDay, byWeekday] = [fits(days, at.getUTCDate(), 1), fits(weekdays, day, 0) || fits(weekdays, day || 7, 0)];
     // Where both name days, either is enough.
     const isDay = days.startsWith('*') || weekdays.startsWith('*') ? byDay && byWeekday : byDay || byWeekday;
     return isDay && fits(months, at.getUTCMonth() + 1, 1);

@@ -72,7 +72,7 @@ function Findings({ findings }: { findings: Finding[] }) {
   );
 }
 
-/** The engine's jobs of pg_cron: when each began last and begins next, and whether its last run failed. */
+/** The jobs of pg_cron, the project's own among them: when each began last and begins next, and whether its last run failed. */
 function Jobs({ jobs }: { jobs: Job[] }) {
   const next = ({ schedule, active, last }: Job) => {
     const at = active ? nextRun(schedule, last ? Date.parse(last.began_at) : undefined, databaseNow()) : undefined;
@@ -85,7 +85,7 @@ function Jobs({ jobs }: { jobs: Job[] }) {
         label="Schedules"
         rows={jobs}
         keyOf={({ job }) => job}
-        none="pg_cron has no job of the engine: the findings above say what helps."
+        none="pg_cron has no job: the findings above say what helps."
         columns={[
           { name: 'Job', cell: ({ job }) => job },
           { name: 'Schedule', cell: ({ schedule }) => schedule },

@@ -1,6 +1,8 @@
 -- Returns operators, channels of alerts, settings and pipelines; for operators who see all
--- pipelines also the engine's jobs of pg_cron and what doctor() finds wrong. {"pipeline": "books"}
--- returns the 20 newest versions of a pipeline instead.
+-- pipelines also the jobs of pg_cron and what doctor() finds wrong. {"pipeline": "books"} returns
+-- the 20 newest versions of a pipeline instead.
+-- The jobs include the project's own, without their commands, which often contain a key. The last
+-- run of a job is looked for among the newest 10,000 runs of all jobs.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name"}'
 as $$
@@ -25,18 +27,17 @@ return jsonb_build_object(
     from millrace.doctor() d
     where not d.ok) end,
   'jobs', case when v_caller.pipelines is null then array(
-    select jsonb_build_object('job', j.jobname, 'schedule', j.schedule, 'active', j.active,
-      'last', to_jsonb(l))
+    select jsonb_build_object('job', coalesce(j.jobname, 'job ' || j.jobid),
+      'schedule', j.schedule, 'active', j.active, 'last', to_jsonb(l) - 'jobid')
     from cron.job j
-    left join lateral (
-      select d.status, d.start_time as began_at, d.return_message as message
+    left join (
+      select distinct on (d.jobid) d.jobid, d.status, d.start_time as began_at,
+        millrace.cut_text(d.return_message, 300) as message
       from cron.job_run_details d
-      where d.jobid = j.jobid and d.status in ('succeeded', 'failed')
+      where d.status in ('succeeded', 'failed')
         and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
-      order by d.runid desc
-      limit 1) l on true
-    where j.jobname like 'millrace-%'
-    order by j.jobname) end,
+      order by d.jobid, d.runid desc) l using (jobid)
+    order by 1) end,
   'channels', array(
     select jsonb_build_object(
       'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,

@@ -157,6 +157,27 @@ test('an operator of all pipelines sees the findings with their remedies, and ot
   expect(await ben.ask('settings')).toMatchObject({ findings: null });
 });
 
+test('the schedules include the jobs of the project itself, with their last failure and without their commands', async ({
+  engine,
+}) => {
+  await engine.sql.query(`select cron.schedule('own-digest', '0 7 * * 1', $$select 'sb_secret_key'$$)`);
+  await (await engine.database.connect('supabase_admin')).query(
+    `insert into cron.job_run_details (jobid, command, start_time, end_time, status, return_message)
+     select jobid, command, millrace.now() - $1::interval, millrace.now(), $2, $3 from cron.job
+     where jobname = 'own-digest'`,
+    ['1 minute', 'failed', 'ERROR: no such mailbox'],
+  );
+  const viewer = await signIn(engine, 'vera', { role: 'viewer' });
+  const { jobs } = await viewer.ask<{ jobs: Row[] }>('settings');
+  await engine.sql.query(`select cron.unschedule('own-digest')`);
+  expect(jobs.map(({ job }) => job)).toContain('millrace-sweep');
+  expect(jobs.find(({ job }) => job === 'own-digest')).toMatchObject({
+    schedule: '0 7 * * 1',
+    last: { status: 'failed', message: 'ERROR: no such mailbox' },
+  });
+  expect(JSON.stringify(jobs)).not.toContain('sb_secret_key');
+});
+
 test('a run shows what people were asked, and its decision to who sees payloads', async ({ engine }) => {
   await engine.pipeline([
     { name: 'read' },
