@@ -1,4 +1,4 @@
--- Refuses a database at another level.
+-- Raises MR004 in a database at another level than the one from which the upgrade leads.
 do $level$
 declare
   v_from constant int := '{{from}}';
@@ -17,8 +17,8 @@ begin
 end
 $level$;
 
--- Takes every lock in the engine's own order within 800 ms, or lets all go and tries again, so that
--- nobody is ended by a deadlock, which Postgres looks for after a second.
+-- Takes every lock in the engine's own order within 800 ms, or releases all and tries again.
+-- Postgres looks for deadlocks after a second, so no transaction is ended by one.
 do $locks$
 declare
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
@@ -53,7 +53,8 @@ begin
           true);
         execute format('lock table %s in %s mode', v_table.name, v_table.mode);
       end loop;
-      -- As attach() does: a definition that holds it may wait for a table that was just locked.
+      -- Locks out attach(). A definition that has this lock may wait for a table that was just
+      -- locked.
       v_table := null;
       perform pg_advisory_xact_lock(hashtext('millrace.calls'));
       exit;
@@ -74,7 +75,7 @@ begin
 end
 $locks$;
 
--- Names the functions that somebody has edited since they were installed.
+-- Warns of the functions that were edited since they were installed.
 do $edited$
 declare
   v_edited text;
@@ -98,8 +99,8 @@ begin
 end
 $edited$;
 
--- Drops functions and views of the engine, with its views that call or read them; refuses where
--- somebody else's depend on them.
+-- Drops functions and views of the engine, and the engine's views that call or read them. Raises
+-- where objects of others depend on them.
 create function pg_temp.drop_own(p_functions text[], p_views text[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -148,7 +149,9 @@ exception when dependent_objects_still_exist then
 end
 $$;
 
--- Keeps a view whose columns only grow, and all that reads it; makes it anew where they do not.
+-- Creates or replaces a view. Drops it first where its columns do not only grow, which Postgres
+-- refuses.
+-- p_changed: false leaves an existing view as it is.
 create function pg_temp.put_view(p_name text, p_changed boolean, p_text text) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp

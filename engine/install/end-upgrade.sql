@@ -1,4 +1,5 @@
--- Has attach() write anew what it had written, but for the functions of triggers.
+-- Has attach() write the functions and triggers of all pipelines anew. Drops their functions first,
+-- except those of triggers.
 do $attach$
 declare
   v_function regprocedure;

@@ -1,4 +1,4 @@
--- Refuses with all that is in the way at once, before anything is made.
+-- Raises MR004 with all obstacles at once, before anything is created.
 do $preflight$
 declare
   v_faults text[] := '{}';

@@ -1,6 +1,6 @@
--- Removes all that an install made, and nothing else. Kept are the columns of your tables, the
--- extensions and the secrets in Vault. It refuses while runs are live, and where something of yours
--- depends on what would go.
+-- Removes all that an install created, and nothing else. The columns of your tables, the extensions
+-- and the secrets in Vault stay. Raises while runs are live, and where an object of yours depends
+-- on one of Millrace's.
 do $uninstall$
 declare
   v_functions oid[];
@@ -14,7 +14,8 @@ begin
     raise exception 'there is no Millrace in this database'
       using errcode = 'MR003', hint = 'Nothing has been removed.';
   end if;
-  -- Postgres 15 raises for a name whose types there are not, and these types go last.
+  -- to_regprocedure() of Postgres 15 raises for a type that does not exist. The types are dropped
+  -- last.
   v_functions := array(
     select to_regprocedure(s)
     from unnest('{{functions}}'::text[]) s
@@ -23,7 +24,7 @@ begin
     select to_regclass(s)
     from unnest('{{relations}}'::text[]) s
     where to_regclass(s) is not null);
-  -- And the functions that attach() and `millrace adopt` have written.
+  -- Adds the functions that attach() and `millrace adopt` have written.
   v_functions := v_functions || array(
     select f.oid
     from pg_proc f
@@ -33,7 +34,8 @@ begin
         sizes_of_entities,values_of_entities,project_entities}') or exists (
         select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
 
-  -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.
+  -- Takes all locks within 800 ms. Postgres looks for deadlocks after a second, so no transaction
+  -- is ended by one.
   begin
     for v_table in
       select c.oid::regclass as name
@@ -78,7 +80,7 @@ begin
     execute format('drop trigger %I on %s', v_table.tgname, v_table.name);
   end loop;
 
-  -- Objects of others that depend on the engine's: the uninstall is refused, and lists them.
+  -- Lists objects of others that depend on the engine's, and raises where there are any.
   with recursive own(class, id) as (
     select 'pg_proc'::regclass::oid, unnest(v_functions)
     union
@@ -117,7 +119,7 @@ begin
         hint = 'They are not Millrace''s own. Nothing has been removed.';
   end if;
 
-  -- Without pg_cron the jobs have gone with it.
+  -- Without pg_cron its jobs are gone, too.
   if to_regclass('cron.job') is not null then
     perform cron.unschedule(j.jobname) from cron.job j where j.jobname = any ('{{jobs}}');
   end if;

@@ -1,4 +1,4 @@
--- The extensions of the engine, each made only where a stack has not brought its schema
+-- The extensions of the engine, each created only where its schema does not exist yet
 
 do $$
 begin
@@ -10,7 +10,7 @@ begin
   end if;
   if to_regnamespace('vault') is null
      and exists (select from pg_available_extensions where name = 'supabase_vault') then
-    -- The extension makes its schema itself, and raises where the schema is named.
+    -- The extension creates its schema itself, and raises where a schema is named.
     create extension supabase_vault cascade;
   end if;
 end

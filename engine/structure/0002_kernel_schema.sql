@@ -1,5 +1,5 @@
--- Schemas, clock, log, settings and releases. No function sets search_path to '': then types of the
--- session's temporary schema would come first, and run as owner.
+-- Schemas, clock, log, settings and releases. No function sets search_path to ''. Types of the
+-- session's temporary schema would then come first, and their code would run as the owner.
 
 create schema millrace;
 comment on schema millrace is
@@ -17,7 +17,7 @@ $$;
 comment on function millrace.now() is
   'The engine''s clock, which a test sets by replacing this body.';
 
--- A row for each message of the engine, such as an error that it caught. Pruned with the runs.
+-- A row for each message of the engine, such as an error that it caught. Pruning deletes old rows.
 create table millrace.log (
   id bigint generated always as identity primary key,
   at timestamptz not null default millrace.now(),
@@ -47,5 +47,5 @@ comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema millrace_evidence from public;
 
--- authenticated gets no usage: a view finds the functions it calls without this right.
+-- The role authenticated gets no usage, since a view calls its functions without this right.
 grant usage on schema millrace_evidence to service_role;

@@ -3,7 +3,7 @@
 -- A row for each pipeline. enabled = false pauses all its stages.
 create table millrace.pipelines (
   id int generated always as identity primary key,
-  -- The names of triggers and functions that are written for a pipeline begin with it, unquoted.
+  -- The names of the pipeline's triggers and functions begin with this name, unquoted.
   name text not null unique constraint pipelines_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   entity_table regclass not null,
   entity_key text not null,
@@ -27,7 +27,8 @@ create table millrace.pipelines (
   label_column text,
   -- How many days finished runs are kept; null for the setting retention_days.
   retention_days int,
-  -- After how many days finished runs lose their results and log lines; null for with the run.
+  -- After how many days finished runs lose their results and log lines; null keeps them with the
+  -- run.
   outputs_days int,
   -- The id of the journal entry about the last pause or unpause.
   switched_entry bigint,
@@ -35,9 +36,10 @@ create table millrace.pipelines (
   trace_column text,
   -- The digest of the compiled definition, with which a project's folder is compared.
   digest text,
-  -- The columns of the entity that the definition names and that inputs of its stages require.
+  -- The columns of the entity that the definition names, and those that inputs of its stages
+  -- require.
   required_columns text[] not null,
-  -- The roles to whom millrace_progress() shows the detail of errors.
+  -- The roles that get the detail of errors by millrace_progress().
   details_to text[] not null
 );
 
@@ -82,25 +84,26 @@ create table millrace.stages (
   switched_entry bigint,
   -- True while new runs leave the stage out; millrace.bypasses says why.
   bypassed boolean not null default false,
-  -- wait or bypass: whether rows wait for the next window, or leave the stage out, once its
-  -- budget is spent.
+  -- `wait` or `bypass`: whether rows wait for the next window, or leave the stage out, once the
+  -- budget of a window is spent.
   when_spent text not null,
   -- How many rows of the stage may be in work at once. Where it is not null, the engine chooses
   -- batch_size and max_workers.
   concurrency int,
   -- worker: a process of the project's own runs the stage; null: an Edge Function does.
   host text,
-  -- The process that last asked for work: {seen_at, release}, and {url, woken_at} of the last one
-  -- that is woken, with the time at which it was seen. releases: [{release, at}], the newest first,
-  -- by which functions or processes have claimed, and since when.
+  -- What is known of the hosts that ran the stage. seen_at, release: of the process that last asked
+  -- for work. url, woken_at: the address of the process that is woken, and when it was last known.
+  -- releases: a list of {release, at}, the newest first, with the time since when a release claims.
   seen jsonb,
-  -- The JSON schemas of the stage's code, {result, row}: of its result and of the columns that it
-  -- reads. Null before its function has told them.
+  -- The JSON schemas of the stage's code, {result, row}: of its result, and of the columns that it
+  -- reads. Null until the stage's function has sent them.
   form jsonb,
   constraint stages_name_key unique (pipeline_id, name)
 );
 
--- A row for each version: a graph that the pipeline has had. A run keeps the version it began with.
+-- A row for each version: a graph that the pipeline has had. A run keeps the version that it began
+-- with.
 create table millrace.versions (
   id int generated always as identity primary key,
   pipeline_id int not null references millrace.pipelines on delete cascade,
@@ -111,7 +114,7 @@ create table millrace.versions (
 );
 
 -- A row for each stage of a version. An unconditional stage is queued as soon as its needs are
--- done. position is its number in a topological order.
+-- done. position is the stage's number in a topological order.
 create table millrace.version_stages (
   version_id int not null references millrace.versions on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,
@@ -125,11 +128,12 @@ create table millrace.version_stages (
   -- Thresholds: [{map, stage: of the children, kind: count | consecutive | all, n}].
   after jsonb not null,
   child_pipeline_id int,
-  -- Holds for a row that brings the stage's output along: the row's first run skips the stage.
+  -- A condition on the row. Where it is true, the row brings the stage's output along, and the
+  -- row's first run skips the stage.
   given_path jsonpath,
-  -- True where only a start by name begins the stage. A run that comes to it by itself is over.
+  -- True where only a start by name begins the stage. Any other run ends before the stage.
   on_demand boolean not null,
-  -- [{name, when}]: the first condition that holds of the row and the result ends the run.
+  -- [{name, when}]: the first condition that is true of the row and the result ends the run.
   ends jsonb,
   -- True where runs begin with the stage.
   is_first boolean not null generated always as (needs = '{}' and after = '[]') stored,

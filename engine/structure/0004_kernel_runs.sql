@@ -1,8 +1,8 @@
 -- Runs and attempts; ARCHITECTURE.md draws their states
 --
--- The attempts table is the queue. queue_at is set while an attempt is queued or started, and no
--- other column that a claim changes is indexed: it is a HOT update while its page has room. There
--- are no foreign keys: the transitions alone write, and check_invariants() looks for orphans.
+-- The attempts table is the queue. queue_at is set while an attempt is queued or started. A claim
+-- therefore changes no indexed column, and is a HOT update while its page has room. There are no
+-- foreign keys: only transitions write, and check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
@@ -11,7 +11,7 @@ create type millrace.attempt_state as enum (
   'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
 -- A row for each run: one pass of one entity through one pipeline. An entity has at most one live
--- run a pipeline.
+-- run in each pipeline.
 create table millrace.runs (
   id bigint generated always as identity primary key,
   pipeline_id int not null,
@@ -29,18 +29,20 @@ create table millrace.runs (
   quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz,
-  -- The value at which a person began the run, restored when the question is taken back.
+  -- The value of the status column at which a person asked a question that may be taken back.
+  -- Taking the question back restores the value.
   began_from text,
   -- The name under which a stage's result ended the run; null for any other end.
   ended_as text,
-  -- The stages whose output the row brought along. Only an entity's first run has them.
+  -- The stages whose output the row brought along. Only an entity's first run has any.
   given int[],
   -- The stage whose failure ended the run; null unless it failed.
   failed_stage_id int,
   error_code text
 ) with (
-  -- For deletes in bulk.
   fillfactor = 80,
+  -- Autovacuum comes early: the space of runs deleted in bulk is used again, and the table keeps
+  -- its size.
   autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.05
 );
@@ -66,7 +68,8 @@ create table millrace.attempts (
   id bigint generated always as identity,
   run_id bigint not null,
   parent_id bigint,
-  -- The attempt under whose id the job may have been submitted before its lease was lost.
+  -- The earlier attempt under whose id the service may have got the job already. Null for this
+  -- attempt's own id.
   submission_id bigint,
   -- When the attempt is due; null unless it is queued or started.
   queue_at timestamptz,
@@ -77,7 +80,8 @@ create table millrace.attempts (
   poll_at timestamptz,
   -- When the service first reported the job as running; null until then.
   job_started_at timestamptz,
-  -- When the stage's sla is over; null without one, and once the attempt is done.
+  -- When the bound of the stage's sla is reached; null without an sla, and once the attempt has
+  -- ended.
   late_at timestamptz,
   token uuid,
   stage_id int not null,
@@ -85,25 +89,27 @@ create table millrace.attempts (
   number smallint not null,
   retry_count smallint not null default 0,
   releases smallint not null default 0,
-  -- Runs alone in its isolate, since the try before lost its lease or reached a limit.
+  -- True where the attempt runs alone in its isolate, since the try before lost its lease or
+  -- reached a limit.
   isolated boolean not null default false,
   -- True once the stage was started over: the attempt no longer counts.
   superseded boolean not null default false,
   -- True until a claim has charged this start to the tenant's quota.
   uncounted boolean not null default false,
-  -- Queued until the tenant's quota has room again; error says which part of the quota is used up.
+  -- True while the attempt waits for its tenant's quota. error says which part of the quota is used
+  -- up.
   quota_blocked boolean not null default false,
   service text,
   job_id text,
   error jsonb,
-  -- The key under which the attempt waits at a stage with groups; null at others.
+  -- The concurrency group in which the attempt waits; null at a stage without groups.
   concurrency_group text,
   output jsonb,
   -- The usage that the handler reported, such as tokens and cost.
   usage jsonb,
   -- True where an isolate ended while it ran this row alone.
   lost_alone boolean not null default false,
-  -- The days after which output and log were deleted; null while they are there.
+  -- After how many days pruning deleted output and log; null while they are there.
   deleted_after smallint,
   primary key (id) with (fillfactor = 90),
   unique (run_id, stage_id, number)
@@ -122,7 +128,7 @@ create index attempts_late on millrace.attempts (late_at) where late_at is not n
 create index attempts_by_submission on millrace.attempts (submission_id)
   where submission_id is not null;
 
--- A digest: a job id may be longer than an index entry allows.
+-- The index has a hash, since a job id may be longer than an index entry.
 create index attempts_by_job on millrace.attempts (hashtextextended(job_id, 0))
   where job_id is not null and service not in ('children', 'decision', 'by_hand');
 create index attempts_by_group on millrace.attempts (stage_id, concurrency_group, queue_at, id)

@@ -1,8 +1,8 @@
--- Reports of the kernel, which modules add up. Transitions only insert, so that none waits for
--- another: pulses for the figures, child tallies for the parents.
+-- Reports of the kernel, which modules add up: pulses for the figures, child tallies for the
+-- parents. Transitions only insert them, so that none waits for another.
 
--- The tallies that children report, one row a batch, until they are added up. A child inserts one
--- and never writes to its parent.
+-- A row for each report of child runs to a fan-out, until a collector adds it up. A child inserts a
+-- tally and never writes to its parent.
 create table millrace.child_tallies (
   id bigint generated always as identity primary key,
   fan_out_id bigint not null,
@@ -20,8 +20,8 @@ create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
   stage_id int not null,
-  -- failed: for good. copied: from an earlier run. unstarted: how many of the failed, retried and
-  -- cancelled attempts had never been started.
+  -- `failed`: for good. `copied`: from an earlier run. `unstarted`: how many of the failed, retried
+  -- and cancelled attempts had never been started.
   outcome text not null,
   n int not null,
   run_ms real[],
@@ -32,6 +32,7 @@ create table millrace.pulses (
   input_tokens numeric,
   output_tokens numeric
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
--- A publication for all tables refuses deletes without an identity. A primary key would cost each
--- batch an index entry; the full row is logged by the sweep alone, where wal_level is logical.
+-- A publication for all tables refuses deletes from a table without an identity. A primary key
+-- would cost each batch an index entry. Only the sweep's deletes log the full row, where wal_level
+-- is logical.
 alter table millrace.pulses replica identity full;

@@ -1,5 +1,8 @@
--- An item of a batch. reported_token: the token that the report brought.
--- verdict: null while the item may proceed.
+-- An item of a batch.
+-- reported_token: the token that the report brought.
+-- was: the state of the attempt before.
+-- verdict: null while the item may be recorded.
+-- claimed_stage, claimed_trace: the stage and the trace that a job's metadata names.
 create type millrace.work as (
   ord int,
   attempt_id bigint,
@@ -56,7 +59,8 @@ create type millrace.claimed as (
 -- The row of a claimed attempt with the results of its needs, or the failure to build them.
 create type millrace.built as (entity json, needs json, failure json);
 
--- A status that a user wrote. dirty: some column of the stage is not clear.
+-- A status that a user wrote.
+-- dirty: some column of the stage is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
 -- The values that a start reads of its rows, each list in the order of the rows.
@@ -77,7 +81,9 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
--- A part of a portion that a user's trigger refused: its first key, and how many others share it.
+-- A part of a portion that a user's trigger refused.
+-- key: the first key of the part.
+-- others: how many further keys the part has.
 -- later: the database said to try again.
 create type millrace.refusal as (key text, others int, code text, why text, later boolean);
 

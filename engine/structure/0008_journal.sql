@@ -1,4 +1,4 @@
--- A row for each verb that a person did, or slice of a bulk, kept for journal_days.
+-- A row for each action of a person, or slice of a bulk. Rows are kept for journal_days.
 create table millrace.journal (
   id bigint generated always as identity primary key,
   at timestamptz not null,
@@ -9,7 +9,7 @@ create table millrace.journal (
   runs int not null,
   -- The sub of the token, or the name that a caller with a secret key gives.
   subject text,
-  -- user: a token; secret: a key; sql: a connection.
+  -- How the caller was known: `user` by a token, `secret` by a secret key, `sql` by a connection.
   key text not null,
   session jsonb not null,
   filter jsonb,

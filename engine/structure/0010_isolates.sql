@@ -1,5 +1,5 @@
--- A row for each stage: the CPU time and memory that one row takes of its isolate, as workers have
--- reckoned.
+-- A row for each stage: the CPU time and memory that one row takes of its isolate, by the estimates
+-- of workers.
 create table millrace.row_costs (
   stage_id int primary key references millrace.stages on delete cascade,
   cpu_ms real not null,

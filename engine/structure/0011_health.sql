@@ -1,4 +1,5 @@
--- How far the invariants have been checked. faulty lists runs found in this round or the last.
+-- The position of the check of invariants, in one row. faulty lists the runs with a breach in this
+-- round or the last.
 create table millrace.check_progress (
   id boolean not null default true primary key constraint check_progress_one_row check (id),
   after bigint not null default 0,

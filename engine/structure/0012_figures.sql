@@ -16,8 +16,8 @@ create table millrace.former_runs (
 );
 
 -- Pulses added up by the minute and the hour (UTC), and in all (total, at -infinity). The outcome
--- ready is no sum: the most rows that were ready at once (n), 10,000 a stage at most, and the age
--- of the oldest (wait_ms).
+-- ready is no sum. Its n is the most rows that were ready at once, 10,000 a stage at most, and its
+-- wait_ms the age of the oldest.
 create table millrace.sums (
   unit text not null,
   pipeline_id int not null,
@@ -28,7 +28,7 @@ create table millrace.sums (
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
-  -- Milliseconds in all. runs and waits count them by millrace.bucket_bounds().
+  -- The sum in milliseconds. runs and waits have the numbers by millrace.bucket_bounds().
   run_ms float8 not null default 0,
   wait_ms float8 not null default 0,
   runs bigint[] not null default array_fill(0::bigint, '{16}'),

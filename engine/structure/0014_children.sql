@@ -1,6 +1,6 @@
--- A row for each fan-out: the children of one stage run of a stage. open: its attempt spawns or
--- waits. finished: the attempt has ended. abandoned: children are to be cancelled. closed: none is
--- left.
+-- A row for each fan-out: the children of one stage run of a stage. `open`: its attempt spawns or
+-- waits. `finished`: the attempt has ended. `abandoned`: the sweep is to cancel the children.
+-- `closed`: no child is left to cancel.
 create table millrace.fan_outs (
   id bigint generated always as identity primary key,
   run_id bigint not null,
@@ -9,7 +9,7 @@ create table millrace.fan_outs (
   child_pipeline_id int not null,
   state text not null default 'open',
   spawned int not null default 0,
-  -- How many children there are in all; null until the last was spawned.
+  -- How many children there are in all; null until the last one was spawned.
   total int,
   completed int not null default 0,
   failed int not null default 0,
@@ -23,7 +23,7 @@ create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
 
--- A row for each stage that a threshold counts: how many children have done it.
+-- A row for each stage whose done children a threshold counts.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,

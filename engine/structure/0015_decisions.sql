@@ -1,4 +1,4 @@
--- A row for each manual stage that waits, or waited, for a person. Decide by
+-- A row for each question to a person at a manual stage, open or answered. Decide by
 -- millrace_decide(attempt_id, …) or by writing `decision`; policies say who may.
 create table public.millrace_decisions (
   attempt_id bigint primary key,

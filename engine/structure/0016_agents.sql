@@ -1,5 +1,5 @@
--- The conversations of agent stages, one row a turn, until the stage is completed. Read them in
--- millrace.agent_log.
+-- A row for each turn of an agent stage, or step of another stage. The turns of an agent stage are
+-- deleted when it is completed, unless its option debug is set. Read them in millrace.agent_log.
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,

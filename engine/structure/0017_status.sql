@@ -1,6 +1,6 @@
--- A row for each value of a status column. A value that a definition drops stays, retired. A row
--- that is adopted with a value gets `adopted_as` and begins `begins`. `before` lists the stages
--- that can say whether the row brings their output along.
+-- A row for each value of a status column. A value that a definition drops stays, as retired.
+-- adopted_as: the value that an adopted row with this value gets. begins: the stage that such a row
+-- begins. before: the stages whose conditions tell whether the row brings their output along.
 create table millrace.status_values (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   value text not null,
@@ -16,9 +16,10 @@ create table millrace.status_values (
   primary key (pipeline_id, value)
 );
 
--- Which value of a status column may follow which, by whom, and what a person's write means. The
--- stage at_stage_id must be live; stage_id is begun or answered. A declared move comes from the
--- definition and is legal wherever the run ended. A retired move stands in histories alone.
+-- A row for each legal move of a status column: who may write it, and what a person's write means.
+-- at_stage_id: the stage that must be live; null for any. stage_id: the stage that the move begins
+-- or answers. declared: the definition lists the move, which is legal wherever the run ended.
+-- retired: only histories have the move.
 create table millrace.version_moves (
   id int generated always as identity primary key,
   version_id int not null references millrace.versions on delete cascade,

@@ -7,7 +7,8 @@ create table millrace.bypasses (
   began_at timestamptz not null
 );
 
--- A row for each entity whose run has left a bypassed stage out, until the stage is made good.
+-- A row for each entity whose run has left a bypassed stage out, until the row is taken up or
+-- pruning finds the stage done.
 create table millrace.bypassed (
   stage_id int not null references millrace.stages on delete cascade,
   entity_id text not null,

@@ -1,5 +1,5 @@
--- Alerts that are silenced until `until`: no channel gets a message. Null in pipeline, stage or
--- kind stands for any.
+-- A row for each silence: until `until` no channel gets a message about these alerts. Null in
+-- pipeline, stage or kind stands for any.
 create table millrace.silences (
   id bigint generated always as identity primary key,
   pipeline text,
@@ -11,8 +11,9 @@ create table millrace.silences (
 );
 create index silences_by_end on millrace.silences (until);
 
--- The rules that the sweep judges each minute. A rule without a pipeline counts for each pipeline
--- that has no rule of the same name. Write rules as you like; define() writes those of definitions.
+-- The rules that the sweep judges each minute. A rule without a pipeline applies to each pipeline
+-- that has no rule of the same name. You may write rules here; define() writes those of
+-- definitions.
 create table millrace.alert_rules (
   id int generated always as identity primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
@@ -38,8 +39,8 @@ create table millrace.alert_rules (
 );
 create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
 
--- A row for each place where a rule is above its bound, or was a moment ago. pipeline_id 0 is the
--- engine.
+-- A row for each stage or pipeline at which a rule is above its bound, or was a moment ago.
+-- pipeline_id 0 is the engine.
 create table millrace.rule_states (
   rule_id int not null references millrace.alert_rules on delete cascade,
   pipeline_id int not null,
@@ -80,9 +81,9 @@ create index alerts_by_rule on millrace.alerts (rule_id, pipeline_id, stage_id, 
 create index alerts_unsettled on millrace.alerts (id) where not settled;
 create index alerts_by_end on millrace.alerts (resolved_at);
 
--- The channels that get messages about alerts. Vault holds millrace_channel_<name>_address, a URL
--- or e-mail addresses by commas, and millrace_channel_<name>_secret, whsec_… or the key of the
--- e-mail API.
+-- The channels that get messages about alerts. Vault has millrace_channel_<name>_address, which is
+-- a URL or e-mail addresses separated by commas. It also has millrace_channel_<name>_secret, which
+-- is whsec_… or the key of the e-mail API.
 create table millrace.alert_channels (
   id int generated always as identity primary key,
   name text not null unique

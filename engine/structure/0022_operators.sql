@@ -21,7 +21,8 @@ create type millrace.caller as (
   payloads boolean
 );
 
--- A row for each bulk: a verb over all runs that match a filter, in slices. A slice locks its row.
+-- A row for each bulk: a verb over all runs that match a filter, in slices. Each slice locks the
+-- row.
 create table millrace.bulks (
   id bigint generated always as identity primary key,
   state text not null default 'previewed',
@@ -31,8 +32,8 @@ create table millrace.bulks (
   subject text,
   key text not null,
   preview jsonb not null,
-  -- All runs before it were looked at, but for those in locked; 0 at the end. locked lists runs
-  -- that were locked, or that the database refused for now.
+  -- The runs before the cursor were looked at, except those in `locked`; 0 at the end. `locked`
+  -- lists runs that another transaction had locked, or that the database refused for now.
   cursor text,
   locked bigint[] not null default '{}',
   -- The run that was tried before the rest.

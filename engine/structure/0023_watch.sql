@@ -1,11 +1,11 @@
 -- Watching: the rows whose changes are sent to clients by Realtime
 
--- A row for each entity that a client watches. A crash of the server may empty it: clients renew
--- their leases, and ask again by themselves.
+-- A row for each entity that a client watches. A crash of the server may empty the table. Clients
+-- renew their leases, and ask again by themselves.
 create unlogged table millrace.watches (
   pipeline_id int not null,
   entity_id text not null,
-  -- The private topic of Realtime on which the client is told.
+  -- The private topic of Realtime on which the client gets messages.
   topic text not null,
   until timestamptz not null,
   sent_at timestamptz not null default '-infinity',

@@ -1,5 +1,5 @@
--- The conversations of agents, one row a turn: what the model said or called, and what its tools
--- answered.
+-- The conversations of agents, a row for each turn: the answer and calls of the model, or the
+-- output of a tool.
 create view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.stage_run, t.seq, t.kind,
   case

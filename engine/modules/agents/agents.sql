@@ -1,9 +1,10 @@
--- Agents: the turns of a conversation with a model, or the steps of another stage. A stage run is
--- an attempt and its automatic retries, which share them; the number of the first, number -
--- retry_count, names it.
+-- Agents: the turns of a conversation with a model, or the steps of another stage. An attempt and
+-- its automatic retries are one stage run and share the turns. The stage run is known by the number
+-- of its first attempt: number - retry_count.
 
--- Records turns {seq, kind, call_id, content, usage} of a started attempt under its token, and
--- renews its worker's leases. The status is accepted, duplicate, stale or busy.
+-- Records turns of a started attempt under its token, and renews its worker's leases. Answers
+-- {status, next_seq}, or {status, reason}. The status is accepted, duplicate, stale or busy.
+-- p_turns: a list of {seq, kind, call_id, content, usage}, 100 at most, whose seq has no gaps.
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
@@ -36,7 +37,7 @@ declare
   v_added int;
 
 perform from millrace.workers w where w.id = p_worker for update;
--- Under this lock a turn is recorded before the attempt's end or not at all.
+-- Under this lock a turn is recorded before the attempt's end, or not at all.
 select a.* into v_attempt
 from millrace.attempts a
 where a.id = p_attempt
@@ -72,7 +73,7 @@ from jsonb_to_recordset(p_turns)
 where t.seq >= v_next_seq;
 get diagnostics v_added = row_count;
 v_next_seq := v_next_seq + v_added;
--- A row that took a turn does not always outlive its worker.
+-- A turn is progress, so the releases before it no longer count against the row.
 if v_added > 0 and v_attempt.releases > 0 then
   update millrace.attempts a set releases = 0 where a.id = v_attempt.id;
 end if;
@@ -82,8 +83,8 @@ return jsonb_build_object(
   'next_seq', v_next_seq);
 $$;
 
--- Reads what an attempt goes on from: the turns of its stage run, the stage's limits, and
--- the milliseconds since it began. The status is current or stale.
+-- Returns what an attempt goes on from: {status, stage_run, elapsed_ms, limits, turns}. The status
+-- is current or stale. elapsed_ms is the time since the stage run began.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 as $$
@@ -106,7 +107,7 @@ select min(a.started_at) into v_began
 from millrace.attempts a
 where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
   and a.number between v_stage_run and v_attempt.number;
--- A released attempt forgets when it was started; its first turn still tells.
+-- A released attempt has no started_at any more. Its first turn says when it began.
 select least(v_began, min(t.created_at) filter (where t.seq = 1)),
   coalesce(json_agg(json_build_object('seq', t.seq, 'kind', t.kind, 'call_id', t.call_id,
     'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq), '[]')

@@ -1,7 +1,10 @@
--- Answers: what a person decides, by millrace_decide() or by writing the column `decision`. A
--- parent's sums are left to the sweep: nobody holds a parent for a person's transaction.
+-- Answers: decisions of persons, by millrace_decide() or by writing the column `decision`. An
+-- answer that ends a child run does not collect the children. Otherwise the parent would stay
+-- locked until the person's commit. The sweep collects them.
 
--- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
+-- Checks an answer before it is written, closes the question and writes who answered. Raises MR002
+-- where the answer does not fit the schema or is too long, and MR004 where the question is closed
+-- or has another answer. The same answer again changes nothing.
 create function millrace.check_answer() returns trigger
 set millrace.plan = by_key
 as $$
@@ -25,7 +28,7 @@ perform millrace.refuse(
     where a.id = old.attempt_id
       and octet_length(new.decision::text) > s.result_limit_bytes)),
   'Correct it and decide again: the column schema of public.millrace_decisions says how.', 'MR002');
--- Some identity providers' ids are no uuids, and then auth.uid() raises.
+-- The ids of some identity providers are no uuids, at which auth.uid() raises.
 new.decided_by := case
   when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
 end;
@@ -39,7 +42,8 @@ create trigger millrace_decisions_check
   before update of decision on public.millrace_decisions
   for each row execute function millrace.check_answer();
 
--- Completes the attempts of a statement's answers, with the result {decision, decided_by}.
+-- Completes the attempts of a statement's answers, with the result {decision, decided_by}. Raises
+-- MR004 where an attempt no longer waits.
 create function millrace.take_answers() returns trigger
 set millrace.plan = by_key
 as $$
@@ -55,7 +59,8 @@ if v_decided = '{}' then
 end if;
 perform millrace.lock_runs(array(
   select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
--- Not guarded: a fault, as of the stage's apply function, is the person's answer.
+-- apply_outcomes() is called unguarded: the person gets its error, such as one of the apply
+-- function.
 v_done := millrace.apply_outcomes(array(
   select millrace.work_on(a.attempt,
     (select r.entity_id from millrace.runs r where r.id = (a.attempt).run_id), 'completed',
@@ -85,9 +90,9 @@ create trigger millrace_decisions_take
   referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
--- Takes a person's decision on a manual stage: it is checked against its schema, and the run goes
--- on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and update on
--- public.millrace_decisions say who may.
+-- Takes a person's decision on a manual stage. The decision is checked against the stage's schema,
+-- and the run goes on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and
+-- update on public.millrace_decisions say who may decide.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
 set millrace.callers = people
 set millrace.plan = by_key

@@ -1,7 +1,8 @@
--- Decisions: what a person is asked, by a row of public.millrace_decisions. A person holds that row
--- first, then waits for entity and run: so nothing that holds a run waits for a decision's row.
+-- Decisions: a row of public.millrace_decisions asks a person. An answer locks that row first, and
+-- then waits for the entity and the run. So no transaction that has locked a run waits for the row
+-- of a decision.
 
--- Says why a manual stage's attempt can no longer be decided.
+-- Returns why a manual stage's attempt can no longer be decided.
 create function millrace.why_undecided(p_attempt millrace.attempts) returns text
 immutable
 as $$
@@ -10,8 +11,9 @@ select coalesce(
   millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
--- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone, but
--- for rows that a user's trigger refuses; returns how many it closed.
+-- Closes open decisions whose attempt ended otherwise, and deletes those whose attempt is gone.
+-- Leaves out rows that another transaction has locked. Reports rows that a user's trigger refuses
+-- in millrace.log. Returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
 declare
@@ -23,7 +25,7 @@ v_closed := millrace.in_halves(array(
   where d.closed_at is null
     and (select a.state from millrace.attempts a where a.id = d.attempt_id)
       is distinct from 'waiting'
-  -- In no order, or rows that are refused would come first for ever.
+  -- In random order: otherwise rows that are refused would come first for ever.
   order by random()
   limit p_limit
   for update skip locked), $q$

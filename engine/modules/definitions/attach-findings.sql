@@ -1,10 +1,10 @@
 -- Findings of doctor() about pipelines and their tables
 --
--- A table that is restored, made anew or changed by hand loses what attach() wrote, and its rows
--- are then written past the pipeline.
+-- A table that is restored, made anew or changed by hand loses what attach() wrote. Users then
+-- write its rows without the pipeline's knowledge.
 
--- Names what a pipeline lacks of all that attach() writes and needs, with the remedy; null when it
--- lacks nothing.
+-- Returns what a pipeline lacks of all that attach() writes and needs, with the remedy; null where
+-- it lacks nothing.
 create function millrace.attachment_fault(p_pipeline millrace.pipelines) returns text
 stable
 as $$
@@ -14,7 +14,8 @@ declare
   v_lacking text;
   v_hint text;
 
--- The functions name the table, the triggers stand at it: a new table of that name has none.
+-- The functions have the name of the table, and the triggers its oid. A new table of that name
+-- therefore has none of the triggers.
 v_lacking := (
   select substring(f.prosrc from ' from (.+?) e where')
   from pg_proc f
@@ -59,7 +60,8 @@ v_lacking := (
         where f.pronamespace = 'millrace'::regnamespace
           and f.proname = (v_name || '__' || k.kind)::name)
     union all
-    -- A former stage is shown as long as its columns are there; a project may drop them.
+    -- The projection still writes a stage of a former version while its columns are there. A
+    -- project may drop them.
     select format('columns of the former stage %s are gone', s.name)
     from millrace.stages s
     join pg_proc f on f.oid = to_regproc('millrace.' || v_name || '__apply_outcomes')
@@ -77,7 +79,7 @@ if v_lacking is null then
     join pg_attribute a
       on a.attrelid = v_table and a.attnum > 0 and not a.attisdropped
     where f.oid = to_regproc('millrace.' || v_name || '__rows')
-      -- "not in" lists the engine's own columns once, "not exists" once for each column.
+      -- "not in" lists the engine's own columns once, and "not exists" would do so for each column.
       and a.attname::text not in (
         select unnest(case o.projection
             when 'columns' then millrace.stage_columns(s.name)

@@ -1,6 +1,7 @@
--- Creates the __intake function of a pipeline: for each kind of statement one pass over the rows
--- collects what was written to each status. Without nested loops: a plan made for a row or two
--- would compare all rows of a bulk update.
+-- Creates the __intake function of a pipeline. One pass over the rows of a statement collects what
+-- was written to each status column, one form of it for updates and one for inserts. The function
+-- is planned without nested loops, since a plan made for a row or two would compare all rows of a
+-- bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare
@@ -13,7 +14,7 @@ declare
           from millrace.stages d
           where d.id = s.id or d.id = any (vs.dependents)),
           format(f.was, s.name || '_status'), (
-          -- Not where an earlier stage of the row starts over in the same statement.
+          -- Leaves out a row in which an earlier stage starts over in the same statement.
           select string_agg(format(
             ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
             a.name || '_status', format(f.was, a.name || '_status')), '' order by a.id)
@@ -32,7 +33,7 @@ declare
         %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
     end loop;
   end if;$branch$, s.name, p_key_type, p_pipeline.id, s.id), '' order by vs.position)
-    -- A fresh row's old statuses count as pending.
+    -- The old statuses of an inserted row count as pending.
     from (values
       (1, format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
       (2, 'new_rows n', '''pending''')) f(ordinal, rows, was)

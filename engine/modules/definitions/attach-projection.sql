@@ -1,4 +1,6 @@
--- Writes the condition that some column of a stage is not clear.
+-- Returns the SQL condition that some column of a stage is not clear.
+-- p_row: the alias of the row.
+-- p_with_status: a status other than pending is not clear either.
 create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text
@@ -13,8 +15,8 @@ return (
     then format(' or %s.%I <> ''pending''', p_row, p_stage || '_status') else '' end;
 $$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline. Rows are found
--- by key.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline. They find each row
+-- by its key.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 )
@@ -69,7 +71,7 @@ begin
   perform millrace.write_function(p_pipeline.name, 'queued(p_stage text, p_dependents text[], '
     'p_ids text[]) returns boolean', format($f$
 begin
-  -- Without a stage it only clears, and leaves rows alone where these are clear.
+  -- Without a stage the update only clears columns, and leaves out rows whose columns are clear.
   update %1$s e set %4$s
   where e.%2$s = any (p_ids::%3$s[]) and (p_stage is not null or %5$s);
   return true;

@@ -1,5 +1,6 @@
--- Creates the __rows, __sizes and __asked functions of a pipeline, which read all columns but the
--- engine's. A column that conditions only compare with null is not unpacked.
+-- Creates the __rows, __sizes and __asked functions of a pipeline. They read all columns but the
+-- engine's. Where conditions only compare a column with null, __asked does not read its value from
+-- storage.
 create function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare
@@ -9,8 +10,8 @@ declare
   v_fits text;
   v_function record;
 begin
-  -- Packing saves no more than 99 of 100 bytes, and the text of an unpacked jsonb value hardly has
-  -- eight times its bytes.
+  -- A compressed value has at most a hundred times its stored bytes. The text of a jsonb value that
+  -- is not compressed hardly has more than eight times its bytes.
   select string_agg('e.' || c.name, ', ' order by a.attnum),
     string_agg(case when u.only_null then format('case when x.%1$s is not null then true end '
       'as %1$s', c.name) else 'x.' || c.name end, ', ' order by a.attname) filter (where u.asked),
@@ -67,8 +68,9 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Deletes the runs of deleted rows, and raises MR005 where the key of a row changes. Triggers give
--- the pipeline's id and the column of the key.
+-- Deletes the runs of rows that are deleted or truncated, and raises MR005 where the key of a row
+-- changes. The trigger's arguments are the pipeline's id and the column of the key; those for
+-- truncate lack the column.
 create function millrace.on_rows_gone() returns trigger
 set millrace.plan = by_index
 as $$
@@ -105,16 +107,18 @@ else
     for update));
   perform millrace.hook_rows_gone(tg_argv[0]::int, v_ids);
 end if;
--- For the statement around this one, which may still have to be taken in.
+-- Tells queue_stage() that rows may be gone: the intake trigger of an outer statement may run
+-- later.
 perform set_config('millrace.rows_gone', 'on', true);
 return null;
 $$;
 
--- Creates the triggers of a pipeline.
+-- Creates the triggers of a pipeline on its entity table.
 create function millrace.write_triggers(p_pipeline millrace.pipelines)
 as $write$
 declare
-  -- Anybody can announce what they write as the engine's; it counts from the schema's owner alone.
+  -- Any session can set millrace.projecting. The setting counts only for a role that may create
+  -- objects in the schema millrace, as its owner may.
   c_theirs constant text := $f$(current_setting('millrace.projecting', true)
     is distinct from pg_trigger_depth()::text or not has_schema_privilege('millrace', 'create'))$f$;
 begin

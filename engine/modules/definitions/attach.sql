@@ -1,18 +1,23 @@
--- The functions that are written for each pipeline: __lock of entities in key order, __rows with
--- __sizes and __asked, which conditions read, __values of columns that the definition names,
--- __started, __apply_outcomes and __queued, which show transitions, and the triggers __intake and
--- __since.
+-- The functions and triggers that attach() writes for each pipeline, under its name and one of
+-- these endings:
+--
+--   __lock             locks entities in key order
+--   __rows, __sizes    the rows as handlers get them; their bytes in storage
+--   __asked            the rows as conditions on the row read them
+--   __values           the columns that the definition names: metadata, trace, tenant, concurrency key
+--   __started, __queued, __apply_outcomes    the projection's updates of the rows
+--   __intake, __since  functions of triggers: a status that a user writes; since when a value stands
 
 -- Writes lock_entities(), rows_of_entities(), values_of_entities(), sizes_of_entities() and
--- project_entities(), which lead from every batch to what is written for its pipeline. Calls by
--- name, as of its other functions, would be planned anew each time, 6 % of a row's way through a
--- stage.
+-- project_entities(). Each has a branch for every pipeline that calls the pipeline's own function.
+-- A call by a name in a variable would be planned anew each time, which took 6 % of a row's way
+-- through a stage.
 create function millrace.write_calls()
 as $$
 declare
   c_body constant text := E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend';
 begin
-  -- An older snapshot lacks pipelines that others have defined meanwhile.
+  -- The snapshot of such a transaction lacks pipelines that others have defined since it began.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
     raise exception 'MR004: a pipeline cannot be attached in a transaction that is %',
       current_setting('transaction_isolation')
@@ -34,7 +39,8 @@ begin
       'millrace.%s__values(p_ids, p_new, p_stage)', c_body),
     ('sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]', 'return',
       'millrace.%s__sizes(p_ids)', c_body),
-    -- Shows transitions, announced to the intake triggers by the depth of triggers.
+    -- project_entities() sets the depth of triggers, by which the intake triggers know the engine's
+    -- update.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
       'case p_how when ''apply'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
@@ -62,9 +68,9 @@ end
 $$;
 
 -- Writes the functions and triggers that tie a pipeline to its entity table. Call it again after
--- adding columns to the table; define() does.
+-- you add columns to the table; define() calls it, too.
 create function millrace.attach(p_pipeline text)
--- doctor() looks for the names of columns in the functions as they are written here.
+-- attachment_fault() searches the functions for the names of columns as they are quoted here.
 set quote_all_identifiers = off
 as $$
 declare

@@ -1,5 +1,8 @@
--- Raises MR001 where a definition changes a pipeline's table or key, or stages that live runs have
--- ahead of them or parents count. define() holds the table meanwhile.
+-- Raises MR001 where a definition moves a pipeline to another table or key while runs are live, or
+-- a stage of another pipeline starts its runs by the former key. Also raises where a stage is
+-- dropped, or gets another child pipeline, which live runs need; where a threshold counts a dropped
+-- stage; and where a stage changes its kind while attempts are under way. define() has locked the
+-- table.
 create function millrace.check_changes(p_definition jsonb)
 as $$
 perform millrace.refuse(f.what, f.remedy)
@@ -76,8 +79,9 @@ from (
   limit 1) f;
 $$;
 
--- Raises MR001 where a table's key is missing, not unique, nullable or generated. Runs are filed
--- under the key's text, which must be the same for each session and equal values.
+-- Raises MR001 where a table's key is missing, not unique, nullable or generated, or its text
+-- depends on the session or the collation. Runs are stored under the text of the key, which must be
+-- the same in each session and for equal values.
 create function millrace.check_key(p_pipeline millrace.pipelines)
 stable
 as $$
@@ -135,8 +139,8 @@ from (
   limit 1) f;
 $$;
 
--- Raises MR001 where a key is unfit, or where a stage's column is missing, of another type, or one
--- that the engine cannot write.
+-- Raises MR001 where the key is unfit; where a column of a stage is missing, has another type, or
+-- cannot be written; or where another pipeline writes the same columns.
 create function millrace.check_columns(p_pipeline millrace.pipelines)
 stable
 as $$

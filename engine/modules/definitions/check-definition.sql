@@ -1,4 +1,5 @@
--- Raises MR001 where a definition names what this database has not, or has otherwise.
+-- Raises MR001 where a definition names a table, column or function that this database lacks, or
+-- that has another type; and where a path or a value is malformed.
 create function millrace.check_names(p_definition jsonb)
 as $$
 perform millrace.refuse(f.what, f.remedy)
@@ -8,7 +9,8 @@ from (
     from jsonb_to_record(p_definition -> 'entity')
       e("table" text, key text, projection text, status jsonb)
   )
-  -- Triggers must see every write, and no crash may empty it.
+  -- The table must have all its rows itself, so that its triggers see every write. A crash would
+  -- empty an unlogged one.
   select 1 as ordinal, format('entity.table is %s, which is no ordinary table',
     to_json(h."table")) as what, 'Name a table that is logged, without partitions or '
     'inheritance, with its schema; create it in an earlier migration.' as remedy
@@ -64,7 +66,7 @@ from (
     case when millrace.input_fault(v.value, 'smallint') is null
       then v.value::smallint::text end
   union all
-  -- In a path's canonical form without its quoted parts a variable is $"".
+  -- Without its quoted parts, the canonical form of a path has $"" where a variable stands.
   select 2, format('%s is %s, but must be a jsonpath%s%s', p.field, to_json(p.path),
     case when p.predicate then ' predicate' end, w.what), format('Write for example %s.%s',
       p.example, case when w.what ~ '^, which' then ' Compare what it finds with something, or '
@@ -88,8 +90,7 @@ from (
   limit 1) f;
 $$;
 
--- Raises MR001 where a stage cannot do as it says beside the pipelines, limits and settings that
--- there are.
+-- Raises MR001 where a stage does not fit the pipelines, limits and settings of this database.
 create function millrace.check_stages(p_definition jsonb)
 as $$
 perform millrace.refuse(format('stage %s: %s', f.stage, f.what), f.remedy)
@@ -151,8 +152,9 @@ from (
   limit 1) f;
 $$;
 
--- Raises MR001 where a definition is not compiled, or names what this database has not. The digest
--- vouches for its shape, which the compiler has checked.
+-- Raises MR001 where a definition is not compiled, was changed since, or has names that this
+-- database lacks. The compiler has checked the definition's form, and the digest proves that it is
+-- unchanged.
 create function millrace.check_definition(p_definition jsonb)
 as $$
 declare

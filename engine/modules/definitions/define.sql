@@ -1,7 +1,8 @@
--- Definitions: the graph of a pipeline is versioned, and a run finishes on the version it began
--- with. All else about a stage applies at once.
+-- Definitions: the graph of a pipeline has versions, and a run ends on the version it began with.
+-- All other settings of a stage apply at once.
 
--- Finds the version with this graph: the current one when it is the same, else a new one.
+-- Returns the current version where it has this graph. Otherwise inserts a new version with its
+-- stages, and makes it the current one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 as $$
 declare
@@ -44,7 +45,7 @@ cross join lateral (
     coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.dependents)), '{}')
   from millrace.stages o
   where o.pipeline_id = p_pipeline_id) i(needs, dependents);
--- A mark of a stage or a pipeline is never taken back: former versions may need it.
+-- reports_to_parent and is_child stay true once they are, since former versions may need them.
 update millrace.stages t
 set reports_to_parent = true
 from millrace.version_stages vs, jsonb_array_elements(vs.after) a
@@ -64,8 +65,8 @@ where p.id = p_pipeline_id;
 return v_id;
 $$;
 
--- Adds to a table the seven columns that the projection keeps for each of these stages. Limits come
--- before the table, as in define(), which most often follows in the same transaction.
+-- Adds to a table the seven columns that the projection writes for each of these stages. Locks the
+-- limits before the table, as define() does, which mostly follows in the same transaction.
 create function millrace.add_columns(p_table regclass, variadic p_stages text[])
 as $$
 declare
@@ -82,9 +83,10 @@ execute format('alter table %s %s', p_table, (
   cross join unnest(millrace.stage_columns(s.name), c_types) with ordinality c(name, type, n)));
 $$;
 
--- Locks what define() changes: limits, the table and, as attach() does, all other definitions, so
--- that each sees what the others have defined. It waits for these while it holds nothing, since
--- users write to its table, and another definition may need it.
+-- Locks the limits of a pipeline, its table, and the advisory lock of attach(). So each definition
+-- sees what the others have defined. It waits for another definition without the table's lock,
+-- since users write to the table, and the other definition may need it.
+-- p_mode: the mode of the table's lock.
 create function millrace.lock_definition(p_pipeline text, p_table regclass, p_mode text)
 as $$
 declare
@@ -101,7 +103,7 @@ loop
         return;
       end if;
     end if;
-    -- Lets go what this block has locked.
+    -- The exception releases the locks of this block.
     raise object_in_use;
   exception when object_in_use then
     v_wait := not v_wait;
@@ -109,11 +111,11 @@ loop
 end loop;
 $$;
 
--- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
--- its version. The same definition again changes nothing.
+-- Defines a pipeline or changes it, from the compiled form that definePipeline() writes. Returns
+-- the number of its version. The same definition again makes no new version.
 create function millrace.define(p_definition jsonb) returns int
 set plan_cache_mode = force_generic_plan
--- Names of types and columns are compared with those that a definition gives.
+-- A definition's names of types and columns are unquoted, and are compared with the catalogue's.
 set quote_all_identifiers = off
 as $$
 declare
@@ -124,7 +126,7 @@ declare
 
 perform millrace.check_definition(p_definition);
 v_table := to_regclass(p_definition #>> '{entity,table}');
--- Without a projection, who begins a run has only locked its row.
+-- Without a projection a start locks only its row, and not the table.
 perform millrace.lock_definition(v_name, v_table, case p_definition #>> '{entity,projection}'
   when 'none' then 'exclusive' else 'share row exclusive' end);
 perform millrace.check_stages(p_definition);
@@ -147,7 +149,7 @@ from (
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text, due text)) r;
 v_pipeline_id := (millrace.pipeline_named(v_name)).id;
--- A switch that the definition does not say stays as it is.
+-- Where the definition says nothing of `enabled`, the switch stays as it is.
 update millrace.pipelines p
 set enabled = (p_definition ->> 'enabled')::boolean
 where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
@@ -168,7 +170,7 @@ where s.pipeline_id = v_pipeline_id;
 v_version_id := millrace.save_version(v_pipeline_id, p_definition);
 perform millrace.save_limits(v_pipeline_id, v_version_id);
 perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
--- In former versions too no worker is to be queued where a stage waits now, or is a gate.
+-- Former versions must not queue attempts for workers either, where the stage has no worker now.
 update millrace.version_stages vs
 set unconditional = false
 from millrace.stages t
@@ -187,20 +189,20 @@ set (has_ends, has_conditional_followers) = (
   where vs.stage_id = t.id)
 where t.pipeline_id = v_pipeline_id;
 perform millrace.save_quota(v_pipeline_id, p_definition);
--- The lap of due rows begins anew: its key may be none of another table.
+-- The search for due rows begins anew, since a key of the former table may be none of the new one.
 insert into millrace.due_progress (pipeline_id)
 select p.id
 from millrace.pipelines p
 where p.id = v_pipeline_id and p.due_column is not null
 on conflict on constraint due_progress_pkey do update
 set (lap_at, lap_key) = (null, null);
--- A stage that no worker takes anything of any more.
+-- Ends the bypass of a stage that has no function any more: no worker could take up its rows.
 perform millrace.finish_bypass(s)
 from millrace.stages s
 where s.pipeline_id = v_pipeline_id and s.bypassed and s.function_name is null;
 perform millrace.save_alerts(p_definition);
 perform millrace.attach(v_name);
--- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
+-- A changed fan-in rule also applies to fan-outs that are open: the next sweep collects them.
 insert into millrace.child_tallies (fan_out_id)
 select f.id
 from millrace.fan_outs f

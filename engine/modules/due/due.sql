@@ -1,8 +1,10 @@
--- Due: a row whose column is past gets a run, unless it has a live one. While nobody moves the
--- column on, it gets its next run a minute after the last began.
+-- Due: the sweep starts a run of a row whose due column is past, unless the row has a live run.
+-- While nobody changes the column, the next run begins a minute after the last one began at the
+-- earliest.
 
--- Starts up to so many due runs of a pipeline; returns how many. It looks at the next few thousand
--- rows that are past due, round and round, and holds its progress, so that no other sweep does.
+-- Starts up to p_limit due runs of a pipeline. Returns how many. Each call looks at the next 5,000
+-- rows that are past due, and begins anew at the end. Locks the pipeline's row of due_progress, so
+-- that no other sweep does the same.
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -24,7 +26,7 @@ using v_now;
 if not v_found then
   return 0;
 end if;
--- In the order of define(), which holds the table when it writes the progress.
+-- Locks the table before the progress, as define() does.
 execute format('lock table %s in row exclusive mode', v_pipeline.entity_table);
 select d.* into v_progress
 from millrace.due_progress d
@@ -63,7 +65,7 @@ from unnest(v_started.refused) f;
 return v_started.done;
 $$;
 
--- Says whether a row has no live run, and its last began before it was due or a minute ago.
+-- Tells whether a row has no live run, and its last run began before p_due or over a minute ago.
 create function millrace.may_start_again(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 as $$
@@ -80,7 +82,7 @@ return not exists (
       and abs(extract(epoch from v_now - l.created_at)) < 60);
 $$;
 
--- Locks the rows among these that nobody holds, and returns those that are still due.
+-- Locks those of the rows that no other transaction has locked. Returns those that are still due.
 create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
 returns text[]
 as $$
@@ -98,8 +100,8 @@ using millrace.lock_entities(p_pipeline.id, p_keys, false), v_now, p_pipeline.id
 return v_due;
 $$;
 
--- Reads when the next row of a pipeline becomes due, and how many do within an hour (soon), up to
--- 1001; null where its table or column is gone.
+-- Returns {next, soon}: when the next row of a pipeline becomes due, and how many rows do within an
+-- hour, 1,001 at most. Returns null where the table or the column is gone.
 create function millrace.due_json(p_pipeline millrace.pipelines, out due jsonb)
 as $$
 execute format('select json_build_object(''next'', min(at), ''soon'', count(*) filter ('
@@ -111,7 +113,7 @@ exception when undefined_column or undefined_table then
   null;
 $$;
 
--- Looks for columns by which runs are due that have no index.
+-- A finding for each pipeline with a due column: whether an index finds the due rows.
 create view millrace.due_findings (what, ok, detail) as
 select format('due rows of pipeline %s are found by an index', p.name), i.found,
   case

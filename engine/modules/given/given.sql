@@ -1,8 +1,10 @@
--- Given: a row's first run skips the stages whose output the row has already, by their own
--- condition. A later run does not ask: what the row holds by then is mostly the engine's own work.
+-- Given: a row's first run skips the stages whose output the row has already, as a condition of
+-- each stage says. A later run does not ask the condition, since the row's output is then mostly
+-- the engine's own work.
 
--- Lists the stages that rows bring along if their first runs begin now, as texts of arrays; null of
--- those that had a run. "limit" leaves a plan no choice but to look each up.
+-- Returns the stages that rows bring along if their first runs begin now, each list as the text of
+-- an array; null for a row that had a run before. "limit" leaves the plan no choice but to look up
+-- each row.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
 set enable_seqscan = off

@@ -1,12 +1,13 @@
--- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
--- once: as many in a batch, up to fifty, as an isolate bears.
+-- Sets batch_size and max_workers of a stage with `concurrency`. A batch has as many rows as an
+-- isolate can bear by their estimated CPU time and memory, 50 at most.
 create function millrace.choose_slots(p_stage_id int)
 as $$
 update millrace.stages s
 set batch_size = b.batch_size,
   max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
 from (
-  -- All workers have as many, or the last would have free slots that it cannot fill.
+  -- All workers get the same batch size. Otherwise the last one would have slots that it cannot
+  -- fill.
   select ceil(m.concurrency::numeric / ceil(m.concurrency::numeric / m.most))::int as batch_size
   from (
     select o.concurrency, greatest(1, least(50, o.concurrency,

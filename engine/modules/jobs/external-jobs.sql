@@ -1,5 +1,9 @@
--- Records the end of external jobs, by a verified callback or by polling: the first one wins.
--- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}.
+-- Records the ends of external jobs, by a verified callback or by polling. The first end of a job
+-- wins.
+-- p_items: a list of {submission, stage, trace_id, service, job_id, outcome, result | error,
+-- usage}.
+-- Answers {items: the verdicts, wake: the stages to wake, sweep_due, collect: the fan-outs to
+-- collect}.
 create function public.millrace_resume(p_items json) returns jsonb
 set lock_timeout = '2s'
 as $$
@@ -12,18 +16,19 @@ declare
   v_late int[] := '{}';
   v_done record;
 
--- Gates with limits may pass rows, since nobody keeps this transaction open.
+-- Gates with limits may pass rows: no user keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
 v_items := millrace.parse_items(p_items, 'submission');
--- The run to lock is known before the attempt is, which a sweep may replace meanwhile.
+-- The first locks are for the runs. The sweep may replace an attempt until its run is locked, so
+-- only then the attempt of an end is looked for.
 v_locked := millrace.lock_attempts(
   array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
 for v_i in 1 .. cardinality(v_items) loop
   v_item := v_items[v_i];
   continue when v_item.verdict is not null or (v_item.attempt_id = any (v_locked)) is not true;
-  -- The end is about the newest attempt under its submission. Late, after a lost lease or a
-  -- deadline, it is about the newest of the stage, if that has the same job or this one ended well,
-  -- unless a person has cancelled or ended the stage since.
+  -- An end belongs to the newest attempt with its submission. After a lost lease or a deadline it
+  -- is late. It then belongs to the stage's newest attempt, if that has the same job, or if this
+  -- job was completed. It changes nothing where a person has cancelled or ended the stage since.
   select coalesce(n.id, o.id) as id, n.id is not null as late into v_to
   from millrace.attempts o
   left join lateral (
@@ -39,7 +44,7 @@ for v_i in 1 .. cardinality(v_items) loop
         or v_item.outcome = 'completed'
           and coalesce((o.service, o.job_id) = (v_item.service, v_item.job_id), true))
       and n.is_overruled is not true
-  -- Offset 0 keeps the planner from walking all attempts backwards for max().
+  -- Without offset 0 the planner would walk all attempts backwards for max().
   where o.id = coalesce((
       select max(c.id)
       from (
@@ -50,14 +55,14 @@ for v_i in 1 .. cardinality(v_items) loop
   v_moved := v_moved || v_to.id;
   v_late := v_late || case when v_to.late then array[v_item.ord] end;
 end loop;
--- Once more, for those that are queued, which a claim might take otherwise.
+-- Locks again, now also the attempts that are queued and that a claim could take.
 v_done := millrace.apply_outcomes_guarded(
   millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
 return jsonb_build_object(
   'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
   'wake', millrace.wake_list(millrace.stages_to_wake(
-    -- Stages with work that may go on since attempts have ended: theirs, and those short of a
-    -- limit shared with them.
+    -- Ended attempts may have made room in limits. Wakes their own stages and those that are short
+    -- of a limit shared with them.
     v_done.ready || array(
       select distinct n.stage_id
       from unnest(v_done.items) i
@@ -75,7 +80,9 @@ return jsonb_build_object(
   'collect', millrace.parents_to_collect('{}'));
 $$;
 
--- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
+-- Returns waiting jobs whose poll is due, and sets their next poll.
+-- p_limit: how many jobs, 1,000 at most.
+-- p_poll_ms: milliseconds until the next poll; null for the poll interval of each stage.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
 as $$
@@ -115,8 +122,10 @@ return jsonb_build_object('jobs', coalesce(v_jobs, '[]'),
   'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 $$;
 
--- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While
--- one is queued its deadline does not run: it moves once half of it has passed.
+-- Records the states that services report of jobs which have not ended. A job that its service has
+-- queued gets its deadline anew once half of it has passed. A job that has begun to run gets its
+-- deadline anew once.
+-- p_jobs: a list of {attempt, service, job_id, state: queued | running}.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 as $$
 declare
@@ -125,7 +134,7 @@ declare
 with locked as (
   select w.id, w.deadline, t.state
   from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
-  -- A lateral look-up, or the planner would walk the attempts of a stage.
+  -- Without the lateral look-up the planner would walk all attempts of a stage.
   cross join lateral (
     select a.id, s.deadline
     from millrace.attempts a

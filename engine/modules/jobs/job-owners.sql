@@ -1,6 +1,8 @@
--- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
--- submission, trace_id, entity_id, ended: it comes too late}. By the stage that its metadata names,
--- or by {job_id} alone; null where two wait for that, since two services may give the same id.
+-- Returns the Edge Function that finishes an external job: {function, service, pipeline, stage,
+-- submission, trace_id, entity_id}. By {job_id} alone also `ended`: whether the job's attempt is
+-- over. Returns null where no stage or attempt has the job, or where two attempts wait for the same
+-- job_id: two services may give out the same id.
+-- p_job: the job's metadata, which names its stage, or {job_id} alone.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
 as $$
@@ -8,7 +10,7 @@ declare
   v_job_id text := p_job ->> 'job_id';
 
 if p_job ? 'stage' then
-  -- Whether the attempt still waits is judged when the job is recorded.
+  -- millrace_resume() checks whether the attempt still waits.
   return (
     select p_job
       || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
@@ -46,7 +48,8 @@ return (
   having count(*) filter (where j.waits) < 2);
 $$;
 
--- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log.
+-- Writes faults of jobs into millrace.log.
+-- p_faults: a list of {submission, service, job_id, code, message}.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 as $$
 perform millrace.require_list('p_faults', jsonb_typeof(p_faults),

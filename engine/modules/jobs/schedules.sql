@@ -1,12 +1,12 @@
--- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
--- else not at all, since pg_cron opens a session each time.
+-- Schedules pg_cron's job that polls, at the shortest poll interval of any stage, while a job
+-- waits. Unschedules it while none waits, since pg_cron opens a session for each run.
 create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
 declare
   v_wanted text;
 
--- Of two sweeps that unschedule the job at once, pg_cron fails the second.
+-- pg_cron raises in the second of two sweeps that unschedule the job at once.
 if not pg_try_advisory_xact_lock(hashtext('millrace.polls')) then
   return;
 end if;
@@ -26,7 +26,7 @@ else
 end if;
 $$;
 
--- Wakes the completion poller if a waiting job is due to be asked for.
+-- Wakes the function that polls, where the poll of a waiting job is due. Returns whether it did.
 create function millrace.wake_job_poll() returns boolean
 set millrace.plan = by_index
 as $$
@@ -36,7 +36,7 @@ end if;
 return false;
 $$;
 
--- The jobs that pg_cron must have at any time; those that come and go are not among them.
+-- The jobs that pg_cron must have at any time. Jobs that come and go are not among them.
 create view millrace.schedules as
 select *
 from (values
@@ -44,7 +44,7 @@ from (values
     's := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$'),
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
 
--- Nobody but the owner calls into the schema; each file says by name who calls the public functions
--- that it makes.
+-- Only the owner may call functions of the schema millrace. Each public function is granted by
+-- name.
 revoke all on all routines in schema millrace from public;
 notify pgrst, 'reload schema';

@@ -1,5 +1,7 @@
--- Reads the caller: by the sub of a token what millrace.operators says; a secret key and the
--- engine's owner may all. In a function with its owner's rights the role's setting alone tells.
+-- Returns who calls an operators' function, with role and rights. A token's user has the rights
+-- that millrace.operators gives to its sub. A secret key and the engine's owner have all rights.
+-- The function reads the setting `role`, since current_user is the owner in a function with its
+-- owner's rights.
 create function millrace.caller() returns millrace.caller
 as $$
 declare

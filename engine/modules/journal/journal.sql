@@ -1,7 +1,8 @@
--- The journal: what people did, a line for each action in its own transaction
+-- The journal: the actions of people, a row for each, written in the transaction of the action
 
--- Writes a line and returns its number. p_said may hold id, runs, filter, reason, bulk_id, outcome,
--- and subject and key that are not the session's.
+-- Writes a journal entry and returns its id.
+-- p_said: any of id, runs, filter, reason, bulk_id and outcome, and subject and key where they are
+-- not the session's.
 create function millrace.note(
   p_verb text,
   p_pipeline text,
@@ -35,7 +36,7 @@ values (
 return v_id;
 $$;
 
--- Refuses to change a line, and to delete one that is younger than journal_days.
+-- Raises MR004 where a journal entry is changed, or deleted before it is older than journal_days.
 create function millrace.keep_journal() returns trigger
 as $$
 if tg_op = 'DELETE' then
@@ -57,7 +58,8 @@ after delete on millrace.journal
 referencing old table as gone
 for each statement execute function millrace.keep_journal();
 
--- Deletes lines that are older than journal_days, and bulks that are as old and over, in portions.
+-- Deletes up to 1,000 journal entries that are older than journal_days, and bulks of the same age
+-- that do not run.
 create function millrace.prune_journal()
 as $$
 declare

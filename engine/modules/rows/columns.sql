@@ -1,4 +1,4 @@
--- Names the seven columns that the projection keeps for a stage on its entity.
+-- Returns the names of the seven columns that the projection writes for a stage.
 create function millrace.stage_columns(p_stage text) returns text[]
 immutable
 as $$
@@ -7,7 +7,8 @@ return array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
   p_stage || '_completed_at'];
 $$;
 
--- Says whether the entity table has the seven columns of a stage; one that was dropped may not.
+-- Tells whether the entity table has the seven columns of a stage. A stage of a former version may
+-- lack them.
 create function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
 returns boolean
 stable
@@ -19,7 +20,8 @@ return 7 = (
     and a.attname = any ((select millrace.stage_columns(p_stage))::name[]));
 $$;
 
--- Names the columns of the entity that the projection keeps.
+-- Returns the names of the columns that the projection writes for a pipeline with one status
+-- column.
 create function millrace.status_columns(p_status jsonb) returns text[]
 immutable
 as $$
@@ -28,7 +30,9 @@ return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
   p_status ->> 'error'], null);
 $$;
 
--- Locks entities by keys that somebody outside has named; MR002 where one cannot be read.
+-- Locks entities by keys that a caller has named. Returns the keys of the rows that it locked.
+-- Raises MR002 where a key is no value of the column's type.
+-- p_wait: waits for rows that another transaction has locked; false skips them.
 create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
@@ -40,7 +44,8 @@ exception when data_exception then
     using hint = format('Give values of the column %s.', p_pipeline.entity_key);
 $$;
 
--- Finds the pipeline of this name; raises MR003 where there is none.
+-- Returns the pipeline with this name. Raises MR003 where there is none, or the caller does not see
+-- it.
 -- p_seen: the pipelines that the caller sees; null for all.
 create function millrace.pipeline_named(p_pipeline text, p_seen text[] default null)
 returns millrace.pipelines

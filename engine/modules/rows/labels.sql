@@ -1,5 +1,5 @@
--- Says how labels can be searched by the user's own indexes: by how they begin where one is by
--- patterns (text_pattern_ops), else exactly; null where there is none.
+-- Returns how the user's own indexes let labels be searched. `prefix`: a btree index has
+-- text_pattern_ops or the collation C. `exact`: another btree index. Null: none.
 create function millrace.label_search(p_pipeline millrace.pipelines) returns text
 stable
 as $$
@@ -17,7 +17,7 @@ where i.indrelid = p_pipeline.entity_table and a.attname = p_pipeline.label_colu
   and i.indpred is null and i.indisvalid and m.amname = 'btree'
 $$;
 
--- Looks for labels that no index leads to.
+-- A finding for each pipeline with labels: whether an index finds rows by their label.
 create view millrace.label_findings (what, ok, detail) as
 select format('labels of pipeline %s are found by an index', p.name), s.how is not null,
   case

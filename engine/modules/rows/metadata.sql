@@ -1,6 +1,9 @@
--- Copies the metadata of entities for runs that start now, given or read. faults: where one is too
--- large, why; of given ones it raises the first as MR002. The limit keeps one tenant's rows from
--- filling the engine's tables.
+-- Copies the metadata of entities for runs that start now. A value may have 64 kB, so that one
+-- tenant's rows do not fill the engine's tables.
+-- p_values: the values, in the order of p_entity_ids. The first that is too large then raises
+-- MR002. Null reads them from the rows.
+-- ids: the rows of run_metadata; null for a value that is too large.
+-- faults: why a value was not copied; null where it was.
 create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
@@ -42,7 +45,8 @@ if v_given and array_remove(faults, null) <> '{}' then
 end if;
 $$;
 
--- Reads what the metadata column of a run's row (a child's: of its parent's) held when it started.
+-- Returns the metadata that a run's row had when the run started. A child run without a metadata
+-- column of its own has its parent's.
 create function millrace.metadata_of(p_run bigint) returns jsonb
 stable
 as $$

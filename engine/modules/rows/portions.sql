@@ -1,5 +1,9 @@
--- Does a portion's work, and halves one that a user's own trigger refuses. p_work takes the keys $1
--- and returns how many it has done. A refused part is one key, or more once the time is over.
+-- Runs a statement over keys, and over each half of them where it raises, as where a user's trigger
+-- refuses a row. So one row does not stop the others.
+-- p_work: the statement. $1 is the keys; it returns how many it has done.
+-- p_until: until when halves are tried.
+-- refused: a line for each key that was refused. Once p_until is over, a line stands for all keys
+-- of a half.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
   out done int, out refused millrace.refusal[]

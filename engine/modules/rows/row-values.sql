@@ -1,5 +1,6 @@
--- Says which key a column's value stands for: itself or, for the part host, the host of a URL in
--- lower case, if it is one; null is ''. A value too long for an index entry is cut, with its hash.
+-- Returns the key under which a column's value is sorted; '' for null. A value that is too long for
+-- an index entry is cut to 80 characters, with its hash.
+-- p_part: `host` takes the host of a URL in lower case; a value that is no URL stays itself.
 create function millrace.group_key(p_value text, p_part text) returns text
 immutable
 as $$
@@ -14,13 +15,14 @@ from (
     end, p_value, '') as k) v
 $$;
 
--- Creates the __values function of a pipeline. It reads the key at p_stage, once where that is the
--- tenant too, and what new runs take, where p_new says so. A column that was renamed since must not
--- make a user's own write fail: it counts as empty, and is reported.
+-- Creates the __values function of a pipeline. It reads the concurrency key of the stage p_stage,
+-- and with p_new the metadata, trace and tenant of new runs. A tenant that is also the key is read
+-- once. A column that was renamed since must not make a user's own write fail. It counts as empty,
+-- and the error goes into millrace.log.
 create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare
-  -- The function is called for long values alone: a call costs more than to read the row.
+  -- Calls group_key() for long values alone, since the call costs more than reading the row.
   c_key constant text := 'case when octet_length(r.value::text) > 400 '
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
   v_paying text[] := array(

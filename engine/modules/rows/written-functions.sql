@@ -1,4 +1,4 @@
--- Names the type of a table's column; null where it has no such column.
+-- Returns the type of a table's column; null where the table has no such column.
 create function millrace.column_type(p_table regclass, p_column text) returns text
 stable
 as $$
@@ -8,15 +8,15 @@ return (
   where a.attrelid = p_table and a.attname = p_column and a.attnum > 0);
 $$;
 
--- Names the type of a pipeline's key.
+-- Returns the type of a pipeline's key.
 create function millrace.key_type(p_pipeline millrace.pipelines) returns text
 stable
 as $$
 return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
 $$;
 
--- Creates or replaces a function that the engine writes. Its body is a literal: a table's or
--- column's name may hold whatever ends a dollar quote.
+-- Creates or replaces a function that attach() or another part of the engine writes. The body is a
+-- literal, since the name of a table or column may contain the end of any dollar quote.
 -- p_pipeline: null for a function that all pipelines share.
 -- p_head: name, parameters and result.
 create function millrace.write_function(p_pipeline text, p_head text, p_body text)
@@ -28,7 +28,7 @@ execute format('create or replace function millrace.%s '
     '#variable_conflict use_variable\n' || ltrim(p_body, E'\n'));
 $$;
 
--- Inserts rows of JSON into a table of the engine, or updates those that have the same key.
+-- Inserts rows of JSON into a table of the engine. Updates the rows that have the same key.
 -- p_key: the columns of a unique index.
 -- p_columns: the other columns to write.
 create function millrace.put_rows(p_table text, p_key text, p_columns text, p_rows jsonb)

@@ -1,6 +1,6 @@
--- Keeps where the project's functions are and with which secret to wake them, in Vault or else in
--- the settings, writes what set_up() finds missing, and wakes the function millrace;
--- millrace_wake_answer() tells by wake_up what that was answered.
+-- Writes the address of the project's functions and the wake-up secret into Vault, or into
+-- millrace.settings where there is no Vault. Then calls set_up() and wakes the function millrace.
+-- Returns {wake_up}, the id by which millrace_wake_answer() tells how the function answered.
 -- p_once: changes nothing in a database that has an address, and returns null.
 create function public.millrace_connect(p_project_url text, p_wake_secret text,
   p_once boolean default false) returns jsonb
@@ -9,8 +9,8 @@ as $$
 declare
   v_secret record;
 
--- A function's first request registers the project while /connect may do the same: two calls
--- would both insert the secrets.
+-- A function's first request registers the project, and /connect may do so at the same time. Both
+-- calls would insert the secrets.
 perform pg_advisory_xact_lock(hashtext('millrace.connect'));
 if p_once and millrace.setting('project_url') is not null then
   return null;
@@ -34,7 +34,7 @@ loop
     set value = excluded.value;
     continue;
   end if;
-  -- Dynamic, because a plain Postgres has no Vault to plan against.
+  -- Dynamic SQL, since a plain Postgres has no Vault and could not plan the call.
   execute 'select coalesce((
       select vault.update_secret(s.id, $2)::text from vault.secrets s where s.name = $1),
     vault.create_secret($2, $1)::text)'

@@ -1,35 +1,36 @@
--- The settings that a database must have, with what they are until somebody changes them. Code and
--- no structure: a migration that a squash has written has every function and no row.
+-- The settings that a database must have, with their defaults. This is a view, since a squashed
+-- migration has every function and view, but no row of a table.
 create view millrace.default_settings as
 select *
 from (values
-  -- Seconds that a worker may run, the longest timeout of a stage.
+  -- Seconds that a worker may run, which is also the longest timeout of a stage.
   ('worker_seconds', '60'),
-  -- Bytes of rows and results that a claim hands out at most; a row with more fails.
+  -- The most bytes of rows and results in the batch of a claim. A row with more fails.
   ('batch_bytes', '12582912'),
   -- Days after which prune() deletes finished runs.
   ('retention_days', '90'),
-  -- Gigabytes of history from which on doctor() warns.
+  -- Gigabytes of history above which doctor() warns.
   ('history_gb', '50'),
-  -- Written by sweep(), read by doctor().
+  -- When the last sweep ended. The sweep writes it, and doctor() reads it.
   ('last_sweep_at', '-infinity'),
   -- How long an upgrade tries to get its locks before it gives up.
   ('upgrade_patience', '15 seconds'),
-  -- The last minute that evaluate_rules() has judged.
+  -- The last minute in which evaluate_rules() has judged the rules.
   ('rules_judged_at', ''),
-  -- How long the sweep keeps figures, by the minute and by the hour.
+  -- How many hours the sweep keeps figures by the minute, and how many days figures by the hour.
   ('minutes_hours', '48'),
   ('hours_days', '400'),
-  -- true: an operator who acts with a user's token has a second factor (aal2).
+  -- true: an operator who acts with a user's token needs a second factor (aal2).
   ('operators_need_aal2', 'false'),
   -- Days after which the sweep deletes journal entries.
   ('journal_days', '400'),
-  -- Where the operator's page is, which messages about alerts link to.
+  -- The address of the operator's page, to which messages about alerts link.
   ('page_url', ''),
-  -- The folder of the playbooks that messages link to; empty: those of this release.
+  -- The folder of the playbooks to which messages link. Empty: those of this release.
   ('playbooks_url', '')) s(name, value);
 
--- Lists what set_up() would write, but for the alert rules, which a person may have deleted.
+-- The settings, rows and cron jobs that are missing and that set_up() would write. Alert rules are
+-- not among them, since a person may have deleted some.
 create view millrace.missing_set_up as
 select 'setting ' || d.name as what
 from millrace.default_settings d
@@ -50,8 +51,9 @@ select 'cron job ' || j.name
 from millrace.schedules j
 where not exists (select from cron.job c where c.jobname = j.name);
 
--- Writes what is missing of settings, release, alert rules and cron jobs, and tells what it was. An
--- install and an upgrade end with it; run it after a migration squash.
+-- Writes missing settings, the release, default alert rules, cron jobs and the policy of Realtime.
+-- Returns what was missing. An install and each upgrade end with it; call it after a migration
+-- squash.
 create function millrace.set_up() returns text[]
 as $$
 declare
@@ -83,13 +85,13 @@ where not exists (select from millrace.alert_rules o where o.source = 'default')
 if found then
   v_missing := v_missing || 'the alert rules'::text;
 end if;
--- A job that is there keeps its schedule, which may be somebody's own.
+-- A job that exists keeps its schedule, which an operator may have chosen.
 perform cron.schedule(j.name, coalesce(c.schedule, j.schedule), j.command)
 from millrace.schedules j
 left join cron.job c on c.jobname = j.name
 where c.command is distinct from j.command;
 if 'policy millrace_progress' = any (v_missing) then
-  -- Clients may join the topics that begin with their token's user. Realtime asks the policy at
+  -- Clients may join the topics that begin with their token's user. Realtime checks the policy at
   -- each join and for each new token.
   create policy millrace_progress on realtime.messages for select to anon, authenticated
   using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',

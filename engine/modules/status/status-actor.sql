@@ -1,5 +1,6 @@
--- Names the actor for the history: the person of a token, else the session's user. A name that is
--- set counts for service_role and the table's owner alone, since any session can set one.
+-- Returns the actor for the history: the person of a token, else the role of the session. The
+-- setting millrace.actor overrides both, but only for service_role and the table's owner, since any
+-- session can set it.
 create function millrace.actor(p_table regclass) returns text
 stable
 as $$

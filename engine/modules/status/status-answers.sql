@@ -1,5 +1,6 @@
--- Answers a question as a value means it. Of a decision that somebody holds, who may wait for this
--- row, the attempt is completed here and the row left to the sweep: a write waits for no decision.
+-- Answers the questions of a stage by a value that a person wrote into the rows. A write of rows
+-- waits for no decision, whose transaction may wait for this row. Where another transaction has
+-- locked the decision, its attempt is completed here, and the sweep closes the decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 )
@@ -45,8 +46,8 @@ perform millrace.wake((millrace.apply_outcomes(array(
   order by a.id))).ready);
 $$;
 
--- Takes back a question: it and what comes after it are skipped, and the run is over, at the value
--- from which it began. The sweep closes its decision.
+-- Takes questions of a stage back: skips the stage and its dependents, and completes the runs. The
+-- rows show the value from which the runs began. The sweep closes the decisions.
 create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
 )

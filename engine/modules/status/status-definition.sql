@@ -1,5 +1,6 @@
--- Raises MR001 if a definition changes the value of a position while a row still has the old value,
--- or a live run may write it. Rows that have failed keep theirs.
+-- Raises MR001 where a definition changes the value of a position while a row has the old value, or
+-- a run is live, which may write it. A failure may get another value while the definition still has
+-- the old one, since rows that have failed keep it.
 create function millrace.check_values(p_definition jsonb)
 as $$
 declare
@@ -32,7 +33,7 @@ perform millrace.refuse(format('entity.status shows another value in place of %s
 where v_rows + v_live > 0;
 $$;
 
--- Writes the values of a status column, and which may follow which.
+-- Writes the values of a status column, also into the user's lookup table, and the legal moves.
 create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
 )
@@ -48,7 +49,7 @@ where p.id = p_pipeline_id and p.status is distinct from v_status;
 if v_status is null then
   return;
 end if;
--- A value that the definition no longer lists stays, since the history names it.
+-- A value that the definition no longer lists stays as retired, since histories may have it.
 delete from millrace.status_values v
 using jsonb_array_elements(p_definition -> 'values') n
 where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
@@ -59,7 +60,7 @@ from jsonb_array_elements(p_definition -> 'values') n
 cross join jsonb_populate_record(null::millrace.status_values, jsonb_build_object('pipeline_id',
   p_pipeline_id, 'retired', false, 'adopted_as', n -> 'value', 'before', '[]'::jsonb) || n) v;
 if v_lookup is not null then
-  -- A name may be unique: one that another value has from now on makes way.
+  -- A name in the lookup may be unique. A row with a name that another value gets now is renamed.
   execute format($q$
     update %1$s t
     set name = format('%%s (%%s)', t.name, t.code)
@@ -100,7 +101,8 @@ on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id)
 set declared = excluded.declared, drawn = excluded.drawn, retired = false;
 $$;
 
--- Lists the stages of each version with what they show. demanded: on demand, or after one that is.
+-- The stages of each version with the values that the status column has for them. demanded: the
+-- stage is on demand, or after one that is. ready: the value at which the stage is queued or asks.
 create view millrace.shown_stages as
 select vs.version_id, s.id, s.name, vs.position as ordinal, s.shows,
   vs.on_demand or exists (
@@ -110,8 +112,8 @@ select vs.version_id, s.id, s.name, vs.position as ordinal, s.shows,
 from millrace.version_stages vs
 join millrace.stages s on s.id = vs.stage_id;
 
--- Which value of a status column may follow which: by the engine as work goes on, by a person who
--- writes it, or by a call such as start(). from_value is null for a new row.
+-- The legal moves of a status column: by the engine as work goes on, by a person who writes the
+-- value, or by a call such as start(). from_value is null for a new row.
 create view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
 from millrace.pipelines p

@@ -1,7 +1,8 @@
--- Finds rows that do not show the state of their runs between two ids. Without ids it finds
--- histories that are no chain of legal moves to the row's value. Leaves out locked rows that do not
--- show their claim, due retries that the sweep has yet to show, open questions that a person moved,
--- and failures shown with a former value of their code.
+-- Finds rows whose status column does not have the value of their run, for runs with ids above
+-- p_after and up to p_until. Without ids finds histories that are no chain of legal moves to the
+-- row's value. Four differences are no faults: a locked row that does not show its claim, a due
+-- retry that the sweep has yet to write, an open question whose value a person has changed, and a
+-- failure with a former value of its code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault

@@ -1,4 +1,4 @@
--- Fails the live runs of rows for good, by the error that stands in them.
+-- Fails the live runs of rows for good. The message is the text in the row's error column.
 create function millrace.give_up_by_value(p_pipeline_id int, p_ids text[])
 as $$
 declare

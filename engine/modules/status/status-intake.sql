@@ -1,10 +1,11 @@
 -- The meaning of values that people write, by the moves of the version that a row's live run has,
--- else of the current one. The caller, an intake trigger, holds the entities.
+-- or else of the current version. The caller is an intake trigger, whose statement has locked the
+-- rows.
 
--- Lists the values that people may write at a value, by the states of the rows' runs.
+-- Returns the moves that a person may make from the value p_was.
 -- p_live_id: the stage that is live; null without one.
 -- p_until: the position of the last stage that may start over.
--- p_began_from: the value from which the live run began, which alone takes a question back.
+-- p_began_from: the value from which the live run began, to which alone a question is taken back.
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, ordinal int)
@@ -22,8 +23,8 @@ where m.version_id = p_version_id and m.by = 'person' and not m.retired
   and (m.means <> 'give_up' or p_live_id is not null and p_until < 1000000)
 $$;
 
--- Acts on values that people wrote, in groups of rows that stand alike. live_id: the live stage, or
--- the bypassed one of a run that is over; fresh: no run is known. Refusals come first.
+-- Acts on values that people wrote, in groups of rows in the same state. Groups whose move is not
+-- legal come first, so that nothing is done before their error.
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 )
@@ -84,8 +85,9 @@ loop
 end loop;
 $$;
 
--- Moves retries to the due times that people wrote. A retry that a worker has just taken stays with
--- the worker.
+-- Sets the due times that people wrote for retries in backoff. Raises MR005 where no retry waits,
+-- or the time is not within a year. A retry that a worker has just claimed stays with the worker.
+-- p_was, p_at: the former and the new times of the rows.
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 )

@@ -1,6 +1,7 @@
--- Writes the statement that shows targets (id, value, phase, stage_id, done_id, via, attempts,
--- retry_at, error): a row once, however many values it passes, and these in the history. "any"
--- finds a row by its key in every plan. A claim sets retry_at alone.
+-- Returns the SQL statement that writes values into the status column, and all values that a row
+-- passes into the history. Each row is updated once. "= any" finds a row by its key in every plan.
+-- p_targets: a query of (id, value, phase, stage_id, done_id, via, attempts, retry_at, error).
+-- p_claim: skips locked rows, and sets retry_at but neither attempts nor error.
 create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -66,8 +67,9 @@ return format($f$
     v_type, v_table) end || ';';
 $write$;
 
--- Creates the functions that show a pipeline's runs in one column. A batch that completes a stage
--- and readies one other in each run needs no look at runs, which saves a seventh of its time.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline with one status
+-- column. A batch that completes a stage and readies one other in each run is written without a
+-- look at the runs, which saves a seventh of its time.
 create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare
@@ -117,7 +119,7 @@ begin
   from (values
     ('started', 'p_now timestamptz,', 'p_now',
       $f$v_stage.shows is null or v_stage.kind in ('manual', 'gate')$f$, true),
-    -- A stage that begins under a condition, or with a question, shows itself when it begins.
+    -- A stage that is not unconditional is written when it begins.
     ('queued', 'p_dependents text[],', 'millrace.now()',
       $f$v_stage.shows ->> 'queued' is null or not exists (
       select from millrace.pipelines p

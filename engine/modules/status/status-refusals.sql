@@ -1,4 +1,4 @@
--- Names rows in an error: how many, and the first.
+-- Returns how an error names rows: how many, and the first key.
 create function millrace.rows_named(p_ids text[]) returns text
 immutable
 as $$
@@ -8,10 +8,12 @@ select case
 end
 $$;
 
--- Raises MR005 about a value that may not follow the one which rows have, with the next step.
+-- Raises MR005 about a value that may not follow the rows' value. The hint says what may be
+-- written.
 -- p_live_id: the stage that is live; null without one.
 -- p_until: the position of the last stage that may start over.
 -- p_began_from: the value from which the live run began; null without one.
+-- p_was, p_now: the value of the rows, and the value that a person wrote.
 create function millrace.refuse_move(
   p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text,
   p_now text, p_ids text[]

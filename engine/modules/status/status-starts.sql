@@ -1,6 +1,8 @@
--- Starts a stage by a written value, or starts it over. A row with a value but no run was adopted,
--- or its runs were pruned: the row counts as past all earlier stages, except those of a layer that
--- it has not entered.
+-- Starts a stage by a value that a person wrote, or starts it over. A row with a value but without
+-- a run was adopted, or its runs were pruned. Such a row counts as past all earlier stages, except
+-- those of a layer that it has not entered.
+-- p_means: `start`, or `enter` where the value enters a layer.
+-- p_fresh: the rows have no run.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]
@@ -25,8 +27,8 @@ join millrace.stages t on t.id = p_stage_id
 where p.id = p_pipeline_id
 group by p.id;
 begin
-  -- The value itself is written, but not what stands beside it. Of several stages that are ready
-  -- at a value the first begins; conditions decide which runs.
+  -- The value is in the row already; the columns beside it have to be written. Where several stages
+  -- are ready at one value, the first begins, and conditions decide which of them run.
   perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
     case when p_fresh and p_means = 'start' and not v_at.figured then '{}' else p_ids end,
     p_start => case
@@ -45,7 +47,7 @@ exception when sqlstate 'MR005' then
       where s.version_id = v_at.version_id
         and s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
 end;
--- A question that may be taken back leads back to the value from which it was asked.
+-- Saves the value to which a question leads back when it is taken back.
 update millrace.runs r
 set began_from = p_was
 where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)

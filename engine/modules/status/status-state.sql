@@ -1,4 +1,4 @@
--- Lists the values that a stage shows while it is under way.
+-- Returns the values that the status column may have while a stage is under way.
 create function millrace.live_values(p_shows jsonb) returns text[]
 immutable
 as $$
@@ -7,8 +7,8 @@ return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows -
   || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'interim') s);
 $$;
 
--- Names the value of a done stage: of a manual one the most specific answer that its decision
--- holds.
+-- Returns the value of a done stage. For a manual stage it is the value of the most specific answer
+-- that its decision contains.
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 immutable
 as $$
@@ -21,10 +21,15 @@ return coalesce((
   p_shows ->> 'completed');
 $$;
 
--- Lists what the latest runs of entities show, in the order of these; value is null without a run.
--- at_id: the stage whose attempt decides; done_id: the one completed right before it; via: what a
--- person's shows; dropped: over without having been in work. A run in which no stage was done shows
--- its last undemanded stage as completed, one whose last stage was bypassed what it had before.
+-- Returns what the status column shows of the latest runs of entities, in the order of p_ids.
+-- value: null without a run. A run in which no stage was completed shows its last undemanded stage
+-- as completed. A run whose last stage was bypassed shows what it had before.
+-- phase: queued, backoff, started, asked, completed, failed, dropped, ended, discarded or bypassed.
+-- `dropped`: the run was cancelled, or failed before its stage was started.
+-- stage_id: the stage that the value is about; null for an end of the whole run.
+-- done_id: the stage that was completed right before it.
+-- via: the value of that stage's decision, where a person decided.
+-- at_id: the stage whose attempt decides the value.
 create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -124,8 +129,10 @@ begin
 end
 $$;
 
--- Lists the values that lead from what a row shows to a value, and who writes each: null for the
--- person at hand. p_done_id: the stage completed before; p_via: its value, if a person's.
+-- Returns the values that lead from a row's value to another, and who writes each.
+-- p_done_id: the stage that was completed right before.
+-- p_via: the value of that stage's decision, where a person decided.
+-- actors: null stands for the person who writes at this moment.
 create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out interim text[], out actors text[]
@@ -140,7 +147,7 @@ from (
   left join millrace.stages a on a.id = p_stage_id
   left join millrace.stages d on d.id = p_done_id
   cross join lateral (
-    -- The place below that the row has come to: in its stage, in the one before, or in neither.
+    -- The ordinal below at which the row stands: in its stage, in the one before, or in neither.
     select a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses, case
         when p_was = any (millrace.live_values(a.shows)) then
           case p_was when a.shows ->> 'backoff' then 5 when a.shows ->> 'queued' then 6 else 7 end

@@ -1,5 +1,5 @@
--- Shows due retries as queued, where their stage has a value for backoff, on up to so many free
--- rows.
+-- Writes the value `queued` onto rows whose retry is due, where their stage has a value for
+-- backoff. Returns how many rows it locked and wrote, p_limit at most.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 as $$
 declare

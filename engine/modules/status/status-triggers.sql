@@ -1,7 +1,8 @@
--- Creates the __intake function of a pipeline with one status column, and __since, which keeps when
--- a value began. One pass over a statement's rows finds what was written to their status, with its
--- lines of the history, which come before what follows from it. Without nested loops over the rows,
--- or sequential scans by the history's foreign key; with memory to sort a bulk write.
+-- Creates the __intake function of a pipeline with one status column, and __since, which writes
+-- since when the row has its value. One pass over a statement's rows finds the values that were
+-- written and inserts their history entries, before those of what follows. The settings avoid
+-- nested loops over the rows and sequential scans by the history's foreign key, and give a bulk
+-- write memory to sort.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
 declare
@@ -57,7 +58,8 @@ begin
   end if;%s
   if v_written.ids is not null then
     perform millrace.on_values_written(%5$s, v_written.ids, v_written.was, v_written.now);
-    -- A stage that a person starts over with a raised count of tries counts as another try.
+    -- Where a person starts a stage over and raises the count of tries, the attempt gets that
+    -- count.
     update millrace.attempts a
     set retry_count = least(i.tries, a.number - 1)
     from unnest(v_written.ids, v_written.tries) i(id, tries)
@@ -70,7 +72,7 @@ begin
   end if;
   return null;
 end $f$, v_passes[1],
-    -- Due times were moved at rows whose status stayed.
+    -- Due times count as moved at rows whose status stayed the same.
     case when v_status ? 'retry_at' then format($f$
     select array_agg(n.%1$s::text order by n.%1$s) as ids,
       array_agg(o.%2$I order by n.%1$s) as was, array_agg(n.%2$I order by n.%1$s) as at
@@ -82,7 +84,7 @@ end $f$, v_passes[1],
     where v_moved.ids is not null;$f$, v_key, v_status ->> 'retry_at', v_column, v_updated,
       p_pipeline.id) end,
     v_passes[2],
-    -- Changed fields that were named for the history leave the row.
+    -- The column with the changed fields is cleared, since the history has them now.
     case when v_history ? 'changes' then format($f$
   if v_written.told is not null then
     perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
@@ -91,7 +93,8 @@ end $f$, v_passes[1],
     perform set_config('millrace.projecting', v_outer, true);
   end if;$f$, p_pipeline.entity_table, v_history ->> 'changes', v_key) end, p_pipeline.id));
   if v_history is not null then
-    -- Quoted always: PL/pgSQL takes no field with one of its words for a name, such as loop.
+    -- The names are always quoted, since PL/pgSQL takes a field such as loop for one of its
+    -- keywords.
     perform millrace.write_function(p_pipeline.name,
       'since() returns trigger security definer', format($f$
 begin
