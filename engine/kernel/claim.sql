@@ -30,10 +30,10 @@ $$;
 
 -- Locks and returns the next due attempt of a stage that has to run alone on its host; null for
 -- none.
--- p_first: only an attempt whose isolate ended while it ran the attempt alone, or one that has been
--- due for a minute. False: any isolated attempt.
--- p_retired: the worker has left, so its isolate gets no new request. Only takes an attempt that
--- was not lost alone.
+-- p_first: only takes an attempt that was lost alone before, or one that has been due for a minute.
+-- False: takes any isolated attempt.
+-- p_retired: the worker has left, so its isolate gets no new request. Such a worker takes no
+-- attempt that was lost alone.
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
@@ -145,7 +145,7 @@ values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
   v_alone is not null, attempt_ids);
 $$;
 
--- Deletes a worker's claims that have no started attempt left. Returns whether there were any.
+-- Deletes a worker's claims that have no started attempt left. Returns whether it deleted any.
 -- p_ended: how many attempts of the claim p_token this transaction has ended. If these are all of
 -- them, the claim is deleted without a look at the attempts.
 create function millrace.drop_claims(

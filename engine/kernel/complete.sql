@@ -46,7 +46,7 @@ if p_uniform_limit is not null and (v_on.is_uneven
   or cardinality(v_changes) is distinct from cardinality(p_items)) then
   raise exception 'the batch is not uniform' using errcode = 'MR000';
 end if;
--- A run that went on is not over.
+-- Where every run has queued a follower, no run can be completed.
 if v_stages = '{}' or not v_next.all_ready then
   perform millrace.finish_runs(p_stage_id, p_run_ids);
 end if;

@@ -94,8 +94,8 @@ end if;
 return v_ready;
 $$;
 
--- Returns when the next try is due; null for none. The backoff of the policy decides, but never a
--- time before the one for which the service asked, a day at most. Stages of the kinds manual,
+-- Returns when the next try is due; null for none. The next try comes after the policy's backoff,
+-- and not before the time for which the service asked, a day at most. Stages of the kinds manual,
 -- pipeline and gate get no retry. A misconfigured function or a service without capacity is no
 -- fault of the row. So the codes misconfigured, rate_limited and overloaded get 100 tries over
 -- about a day, unless the stage's policy names the code.

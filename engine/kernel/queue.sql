@@ -219,8 +219,8 @@ if not p_alone then
 end if;
 $$;
 
--- Queues a stage for locked entities and wakes it. An entity without a live run gets a new one. In
--- a live run the stage starts over with its dependents.
+-- Queues a stage for locked entities and wakes the stage. An entity without a live run gets a new
+-- one. In a live run the stage starts over with its dependents.
 -- p_dirty_ids: the entities with columns to clear.
 -- p_start: `named`: the stage's conditions do not count. `due`: they count. `written`: they count
 -- where runs begin with the stage, unless the stage is on demand.

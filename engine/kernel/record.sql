@@ -1,7 +1,7 @@
 -- Recording a batch: its locks, the check of each item, and the transitions by stage and outcome
 
--- Locks, checks and records a parsed batch. A lock waits two of the Data API's eight seconds at
--- most.
+-- Locks, checks and records a parsed batch. Each lock waits at most two of the Data API's eight
+-- seconds.
 -- verdicts: the answer to each item, {attempt, reason, verdict}.
 -- ready: the stages that got work.
 -- uniform: all items were accepted as lock_uniform_batch() allows.
@@ -338,7 +338,7 @@ declare
   v_why text;
   v_hint text;
 
--- As reported, then as failed, then as failed and not shown.
+-- Records the item as reported, then as failed, then as failed without a write of its row.
 for v_try in 1 .. case when v_single then 3 else 1 end loop
   begin
     if v_try = 3 then

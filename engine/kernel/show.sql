@@ -31,7 +31,7 @@ from millrace.stages s
 where s.id = p_stage_id;
 $$;
 
--- Writes what cancel_attempts() has cancelled onto the entities.
+-- Writes the changes of cancel_attempts() onto the entities.
 create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
 as $$
 perform millrace.project(s.id, s.changes)

@@ -4,9 +4,9 @@
 --   __lock             locks entities in key order
 --   __rows, __sizes    the rows as handlers get them; their bytes in storage
 --   __asked            the rows as conditions on the row read them
---   __values           the columns that the definition names: metadata, trace, tenant, concurrency key
+--   __values           metadata, trace, tenant and concurrency key of the rows
 --   __started, __queued, __apply_outcomes    the projection's updates of the rows
---   __intake, __since  functions of triggers: a status that a user writes; since when a value stands
+--   __intake, __since  triggers' functions: the status that a user writes, and when it began
 
 -- Writes lock_entities(), rows_of_entities(), values_of_entities(), sizes_of_entities() and
 -- project_entities(). Each has a branch for every pipeline that calls the pipeline's own function.

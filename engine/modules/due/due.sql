@@ -1,6 +1,6 @@
 -- Due: the sweep starts a run of a row whose due column is past, unless the row has a live run.
--- While nobody changes the column, the next run begins a minute after the last one began at the
--- earliest.
+-- While nobody changes the column, the next run begins at the earliest a minute after the last one
+-- began.
 
 -- Starts up to p_limit due runs of a pipeline. Returns how many. Each call looks at the next 5,000
 -- rows that are past due, and begins anew at the end. Locks the pipeline's row of due_progress, so
