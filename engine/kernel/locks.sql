@@ -4,7 +4,8 @@
 -- transaction has them. Only a person's calls wait. A transition reads states after it has locked.
 -- Every change of an attempt's state is made under the lock of its run, except by a claim, which
 -- may also put attempts back. Since a claim locks queued attempts alone, a transition also locks
--- the queued attempts that it ends. Only a claim's own worker and the sweep write the claim.
+-- the queued attempts that it ends. Columns that are no part of the state, such as poll_at, may be
+-- written under the attempt's lock alone. Only a claim's own worker and the sweep write the claim.
 
 -- Tells whether transitions of a pipeline may lock its entities. They do where the projection
 -- writes rows, a stage of kind pipeline begins child runs, or a stage has an apply function.

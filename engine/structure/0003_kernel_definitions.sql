@@ -92,9 +92,9 @@ create table millrace.stages (
   concurrency int,
   -- worker: a process of the project's own runs the stage; null: an Edge Function does.
   host text,
-  -- What is known of the hosts that ran the stage. seen_at, release: of the process that last asked
-  -- for work. url, woken_at: the address of the process that is woken, and when it was last known.
-  -- releases: a list of {release, at}, the newest first, with the time since when a release claims.
+  -- The hosts that ran the stage. seen_at, release: of the process that last asked for work. url,
+  -- woken_at: the address of the process that is woken, and when it was last known. releases: a
+  -- list of {release, at}, the newest first, with the time since when a release claims.
   seen jsonb,
   -- The JSON schemas of the stage's code, {result, row}: of its result, and of the columns that it
   -- reads. Null until the stage's function has sent them.

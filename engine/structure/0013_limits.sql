@@ -20,7 +20,8 @@ create table millrace.limits (
     references millrace.pipelines on delete cascade,
   declared jsonb not null,
   throttle jsonb,
-  -- The limits that hold today. A stage's own are in stages.limits too.
+  -- The limits that apply now: the declared ones, overridden by the throttle. A stage's own limits
+  -- are in stages.limits, too.
   limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
@@ -31,7 +32,7 @@ create table millrace.limits (
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1)
 ) with (fillfactor = 50);
 
--- A row for each stage that a limit holds for.
+-- A row for each limit and each stage to which it applies.
 create table millrace.limited_stages (
   limit_id int not null references millrace.limits on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,
@@ -43,8 +44,8 @@ create table millrace.limited_stages (
 ) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 
--- The uses of a window: one row a batch, until the sweep adds them up. A row of the kind pause is
--- a window in which a service that refused gets nothing.
+-- The uses of a window: one row a batch, until the sweep adds them up. A row of the kind pause is a
+-- stretch of time in which the limit starts nothing, since a service has refused.
 create table millrace.limit_uses (
   id bigint generated always as identity primary key,
   limit_id int not null,

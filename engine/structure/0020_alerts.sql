@@ -27,10 +27,11 @@ create table millrace.alert_rules (
   -- and unattended.
   above numeric,
   span interval not null default '10 minutes',
-  -- How long the value is above before an alert is raised, and not above before it is resolved.
+  -- How long the value must be above the bound before an alert is raised. `recover`: how long it
+  -- must not be above before the alert is resolved.
   hold interval not null default '0',
   recover interval not null default '5 minutes',
-  -- How many ends error_share needs before it is judged.
+  -- How many tries, or runs where stage is null, must have ended before error_share is judged.
   least int not null default 1,
   channels text[],
   playbook text,

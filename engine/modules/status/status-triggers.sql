@@ -58,8 +58,7 @@ begin
   end if;%s
   if v_written.ids is not null then
     perform millrace.on_values_written(%5$s, v_written.ids, v_written.was, v_written.now);
-    -- Where a person starts a stage over and raises the count of tries, the attempt gets that
-    -- count.
+    -- Where a person starts a stage over with a higher count of tries, the attempt gets it.
     update millrace.attempts a
     set retry_count = least(i.tries, a.number - 1)
     from unnest(v_written.ids, v_written.tries) i(id, tries)
@@ -93,8 +92,7 @@ end $f$, v_passes[1],
     perform set_config('millrace.projecting', v_outer, true);
   end if;$f$, p_pipeline.entity_table, v_history ->> 'changes', v_key) end, p_pipeline.id));
   if v_history is not null then
-    -- The names are always quoted, since PL/pgSQL takes a field such as loop for one of its
-    -- keywords.
+    -- The names are quoted, since PL/pgSQL takes a field such as loop for a keyword.
     perform millrace.write_function(p_pipeline.name,
       'since() returns trigger security definer', format($f$
 begin
