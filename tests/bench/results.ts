@@ -1,7 +1,7 @@
 // The values that the benchmark measures, one value a line, and how it is shown.
 
 export interface Result {
-  /** Begins with chain, fan-out, hop, intake, gate, cold-start, operate or sheet. */
+  /** Begins with chain, fan-out, hop, intake, gate, cold-start, operate, watch or sheet. */
   work: string;
   /** `millrace`, `floor`, a peer's name, or `beside` for another checkout of this project. */
   engine: string;

@@ -20,6 +20,7 @@ import { lineTables, type Measured, type Result, table } from './results.ts';
 import { sheet } from './sheet/sheet.ts';
 import { through } from './through/through.ts';
 import { wait } from './wait/wait.ts';
+import { watch } from './watch/watch.ts';
 
 const kinds = [
   'chain',
@@ -29,13 +30,14 @@ const kinds = [
   'gate',
   'cold-start',
   'operate',
+  'watch',
   'sheet',
   'wait',
   'through',
   'idle',
   'cost',
 ];
-const withDatabase = ['chain', 'fan-out', 'intake', 'gate', 'operate'];
+const withDatabase = ['chain', 'fan-out', 'intake', 'gate', 'operate', 'watch'];
 
 function readArguments() {
   const text = { type: 'string' } as const;
@@ -76,6 +78,7 @@ if (works.some((work) => withDatabase.includes(work))) {
     if (works.includes('fan-out')) report(await fanOut(database, workerNode(), progress));
     if (works.includes('intake')) report(await intake(database, progress));
     if (works.includes('gate')) report(await gate(database, progress));
+    if (works.includes('watch')) report(await watch(database, progress));
     if (works.includes('operate')) report(await operate(database, progress));
   } finally {
     await database.stop();

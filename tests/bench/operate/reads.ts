@@ -48,6 +48,18 @@ const reads: [name: string, statement: string, needs?: string][] = [
   ['runs that failed, by error code', list({ status: 'failed', error_code: 'error_1' }), 'millrace.journal'],
   ['runs under way, by stage', list({ status: 'running', pipeline: 'bench_3', stage: 'stage_1' }), 'millrace.journal'],
   ['millrace_metrics, 1,000 stages', 'select public.millrace_metrics()', 'millrace.alert_rules'],
+  ['costs of a pipeline', `select public.millrace_costs('{"pipeline": "bench_3"}')`, 'millrace.watches'],
+  ['costs of all pipelines', `select public.millrace_costs()`, 'millrace.watches'],
+  [
+    'what a change touches',
+    `select public.millrace_touched('{"pipeline": "bench_3", "stage": "stage_2"}')`,
+    'millrace.watches',
+  ],
+  ['runs by a text that no run has, with a count', list({ text: 'no run has this', count: true }), 'millrace.watches'],
+  ['runs by a text that all have, with a count', list({ text: 'example', count: true }), 'millrace.watches'],
+  ['runs that completed, with a count', list({ status: 'completed', count: true }), 'millrace.watches'],
+  ['a run, with what made its results', `select public.millrace_run('{"run": 50000}')`, 'millrace.watches'],
+  ['progress of a row', `select public.millrace_progress('{"bench_3": {"50002": null}}')`, 'millrace.watches'],
   ['the sweep, all of it', 'select millrace.sweep()'],
 ];
 

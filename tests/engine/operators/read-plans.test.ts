@@ -23,9 +23,10 @@ async function history(engine: Engine, runs: number): Promise<void> {
     [runs],
   );
   await engine.sql.query(
-    `insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, output, error)
+    `insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, output, usage, error)
      select r.id, s.id, 1, case when s.id = r.failed_stage_id then 'failed' else 'completed' end::millrace.attempt_state,
        r.created_at, r.finished_at, case when s.id is distinct from r.failed_stage_id then '1'::jsonb end,
+       case when s.id is distinct from r.failed_stage_id then '{"model": "m", "cost_usd": 0.001}'::jsonb end,
        case when s.id = r.failed_stage_id then jsonb_build_object('code', r.error_code, 'message', 'it failed') end
      from millrace.runs r
      join millrace.stages s on s.pipeline_id = r.pipeline_id
@@ -85,6 +86,10 @@ const reads = {
   'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
   'runs under way': `select public.millrace_runs('{"status": "running"}')`,
   'what a change touches': `select public.millrace_touched('{"pipeline": "flow", "stage": "first"}')`,
+  'costs of all pipelines': 'select public.millrace_costs()',
+  'costs of a pipeline': `select public.millrace_costs('{"pipeline": "flow", "status": "completed"}')`,
+  'a run, with what made its results': `select public.millrace_run('{"run": 5000}')`,
+  'progress of a row': `select public.millrace_progress('{"flow": {"77": null}}')`,
   'a preview of failed runs': `select public.millrace_act(
     '{"verb": "preview", "do": {"verb": "retry"}, "filter": {"pipeline": "flow", "error_code": "code_1"}}')`,
   'a slice of failed runs': `with b as (update millrace.bulks set state = 'running' returning id)
@@ -140,6 +145,10 @@ test('a read looks at no more rows with a longer history', async ({ engine }) =>
     'a count of runs by a text',
     'what a run has been through',
     'what a change touches',
+    'costs of all pipelines',
+    'costs of a pipeline',
+    'a run, with what made its results',
+    'progress of a row',
     'sweep',
   ] as const;
   const cost = async () => {
