@@ -66,7 +66,7 @@ const screens = (run: number): [name: string, address: string][] => [
 ];
 
 async function shoot(browser: Browser, stack: Stack, run: number, theme: 'light' | 'dark'): Promise<void> {
-  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, colorScheme: theme });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: theme });
   const page = await context.newPage();
   await page.goto(stack.operateLink());
   await page.getByRole('heading', { level: 2, name: 'Overview' }).waitFor();
