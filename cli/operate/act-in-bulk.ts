@@ -18,8 +18,7 @@ export async function actInBulk(
 ): Promise<0 | 1> {
   const reason = textOf(context, 'reason');
   if (!filter.pipeline) throw new CommandError('Name runs, or --pipeline and what else all of them have in common.', 2);
-  if (context.values.yes && !reason)
-    throw new CommandError('--yes needs --reason TEXT: whoever looks next will want to know.', 2);
+  if (context.values.yes && !reason) throw new CommandError('--yes needs --reason TEXT, which the journal keeps.', 2);
   const preview = await context.api.act<Bulk>({ verb: 'preview', do: action, filter, ...(reason && { reason }) });
   if (preview.preview.runs === '0') {
     const pipeline = shellWord(String(filter.pipeline));
