@@ -380,6 +380,33 @@ test('a usage of any size leaves requests small, with the fields that are short'
   expect(attribute(attempt, 'gen_ai.usage.input_tokens')).toBe('12');
 });
 
+test('an attempt names the operation and the provider where its usage tells them', async ({ engine }) => {
+  await open(engine);
+  const site = await new Site(engine).start();
+  const tokens = { input_tokens: 5, output_tokens: 7 };
+  const cases: [model: string, usage: Row, operation?: string, provider?: string][] = [
+    ['claude-opus-5', tokens, 'chat', 'anthropic'],
+    ['anthropic.claude-opus-5', { input_tokens: null, output_tokens: null }, 'chat'],
+    ['gpt-6', { ...tokens, cached: true }, undefined, 'openai'],
+    ['gpt-6, gpt-6-luna', { ...tokens, turns: 3 }, 'invoke_agent', 'openai'],
+    ['gpt-6, claude-opus-5', tokens, 'chat'],
+    ['text-embedding-3-small', { input_tokens: 5, output_tokens: 0 }, 'embeddings', 'openai'],
+    ['text-embedding-004', { input_tokens: 5, output_tokens: 0 }, 'embeddings'],
+    ['nova-3', { input_tokens: null, output_tokens: null, audio_seconds: 9 }],
+  ];
+  const ids = await site.end(cases.length);
+  await engine.sql.query(
+    `update millrace.attempts a set usage = u.usage
+    from unnest($1::text[], $2::jsonb[]) u(id, usage), millrace.runs r
+    where r.id = a.run_id and r.entity_id = u.id`,
+    [ids, cases.map(([model, usage]) => JSON.stringify({ model, ...usage }))],
+  );
+  await site.send();
+  const names = ['gen_ai.request.model', 'gen_ai.operation.name', 'gen_ai.provider.name'];
+  const sent = named(site.collector.spans, 'weigh attempt').map((span) => names.map((name) => attribute(span, name)));
+  expect(sent.sort()).toEqual(cases.map(([model, _, operation, provider]) => [model, operation, provider]).sort());
+});
+
 test('a run that ends while the share is 0 is not sent later', async ({ engine }) => {
   await open(engine);
   const site = await new Site(engine).start();
