@@ -60,13 +60,13 @@ export const verbs = {
     about: 'stage',
     needs: ['pipeline', 'stage', 'reason'],
     destroys: false,
-    says: "Sets limits over those of a stage's definition, or over a shared limit's, for a while.",
+    says: "Sets other limits in place of a stage's, or of a shared limit's, for a while.",
   },
   unthrottle: {
     about: 'stage',
     needs: ['pipeline', 'stage'],
     destroys: false,
-    says: 'Ends a throttle, and the pauses that services asked of a shared limit.',
+    says: 'Ends a throttle, and the pauses of a shared limit for which services asked.',
   },
   bypass: {
     about: 'stage',

@@ -1,10 +1,11 @@
--- Rows that show work which nothing has begun
+-- Rows that show queued work but have no run
 
--- Counts rows that show work as queued though they have never had a run, as after a restore with
--- triggers off, each kind with the statement that begins them. A run begins at its first stage:
--- an earlier stage's result is lost. A row in one column begins behind the value's earlier stages.
--- Reads 4,000 rows, the last by key: the status columns of a user's table have no index of the
--- engine's.
+-- Counts rows that show work as queued and have never had a run, as after a restore with triggers
+-- off. With the projection columns, the remedy starts a row at its first stage, since results of
+-- earlier stages are lost. With the projection status, a row begins behind the stages before its
+-- value. Reads the 4,000 rows with the highest keys, since the engine has no index on the status
+-- columns of a project's table.
+-- status: the column, if any, and the value. remedy: the statement that begins these rows.
 create function millrace.rows_without_runs(p_pipeline millrace.pipelines)
 returns table (status text, rows bigint, remedy text)
 stable
@@ -53,6 +54,6 @@ return query execute format($q$
   v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted.cases)
 using v_wanted.status, v_wanted.remedies;
 exception when undefined_column or undefined_table or syntax_error then
-  -- attachment_fault() says so.
+  -- attachment_fault() reports a missing column or table.
   return;
 $$;

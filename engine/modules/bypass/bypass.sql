@@ -1,16 +1,17 @@
--- Bypass: a stage is left out for a while, with memory
+-- Bypass: a stage is left out for a while, and its rows are remembered
 --
--- Rows queued at the stage are skipped, by the call and then by the sweep, and the runs go on.
--- millrace.bypassed remembers each row until take_up() starts it there.
+-- The call that begins a bypass, and then the sweep, skip the rows that are queued at the stage;
+-- the runs go on. millrace.bypassed has each row until take_up() starts it at the stage.
 
--- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how
--- many those were.
+-- Bypasses a stage, or changes its bypass, and skips the first 500 rows or so that are queued
+-- there. Raises MR004 for a stage without a function.
+-- p_entry: the number of the journal entry.
 create function millrace.begin_bypass(
   p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
--- The table of the rows before the stage, in the order of define(), which may just have changed
--- the stage.
+-- Locks the table of the rows before the stage, in the order of define(). Then reads the stage,
+-- which define() may just have changed.
 execute format('lock table %s in row exclusive mode', (
   select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
 select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
@@ -29,7 +30,8 @@ return jsonb_build_object('until', p_request -> 'until', 'skipped',
   millrace.bypass_queued(p_stage, 500));
 $$;
 
--- Lets a bypassed stage work again and wakes it. Returns an empty outcome.
+-- Ends the bypass of a stage, and wakes the stage if it has ready work. Returns an empty outcome.
+-- Raises MR004 where the stage is not bypassed.
 create function millrace.finish_bypass(p_stage millrace.stages) returns jsonb
 as $$
 update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
@@ -42,8 +44,9 @@ perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p
 return '{}';
 $$;
 
--- Skips up to so much of what is queued at stages that are bypassed or whose budget is spent, and
--- ends bypasses whose time is over. A stage that a person is changing is left to the next sweep.
+-- Skips about p_limit rows that are queued at stages which are bypassed, or left out while their
+-- budget is spent, and returns how many. Ends bypasses whose time is over. A stage whose row is
+-- locked keeps its bypass until the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -61,7 +64,7 @@ for v_stage in
 loop
   v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
 end loop;
--- Last, since define() locks the table of the rows before its stages.
+-- Locks the stages last, since define() locks the table of the rows before its stages.
 for v_stage in
   select s.*
   from millrace.stages s
@@ -75,8 +78,9 @@ end loop;
 return v_skipped;
 $$;
 
--- Skips about so many of what is queued at a bypassed stage, due or not, for up to two seconds,
--- past what somebody holds or a user's trigger refuses to show.
+-- Skips about p_limit rows that are queued at a bypassed stage, due or not, for up to two seconds,
+-- and returns how many. Passes over rows that are locked, or whose projection a user's trigger
+-- refuses.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int) returns int
 as $$
 declare
@@ -114,12 +118,12 @@ end loop;
 return v_done;
 $$;
 
--- Skips held runs that are queued at a bypassed stage, and remembers their rows. Where they are
--- part of a start that no tenant has been charged with, what follows is.
+-- Skips the stage in locked runs that are queued there, remembers their rows, and returns how many.
+-- A start that no claim has charged to its tenant is charged at the stages that follow.
 create function millrace.bypass_locked(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
 declare
-  -- Null where a person has ended it since the sweep looked.
+  -- Null where a person has ended the bypass since the sweep read the stage.
   v_reason text := coalesce(
     (select b.reason from millrace.bypasses b where b.stage_id = p_stage.id),
     case when p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage)

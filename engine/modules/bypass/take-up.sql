@@ -1,7 +1,8 @@
--- Taking up: rows that a bypass has left out are started at the stage
+-- Taking up: starting rows, which a bypass has left out, at the stage
 
--- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many. A
--- row that is locked, live or cannot start stays remembered.
+-- Starts remembered rows at a stage, the oldest first, for up to five seconds. Returns how many. A
+-- row that is locked, has a live run or cannot start stays remembered. Raises MR004 while the stage
+-- is bypassed or its budget spent, or where the current version lacks the stage.
 create function millrace.take_up_rows(p_stage millrace.stages, p_request jsonb) returns jsonb
 as $$
 declare
@@ -55,8 +56,10 @@ end loop;
 return jsonb_build_object('started', v_started);
 $$;
 
--- Forgets held rows and starts those whose latest run is over and has left the stage out; where no
--- run of them is known any more, at the first stage.
+-- Starts those locked rows at the stage whose latest run is over and has skipped it by the bypass.
+-- Starts rows whose runs are all pruned at the first stage. Returns how many rows it started.
+-- Deletes the memory of all rows, but for those whose live run has skipped the stage.
+-- p_by_name: whether the stage is on demand, so that the start must name it.
 create function millrace.start_remembered(
   p_stage millrace.stages, p_ids text[], p_by_name boolean
 ) returns int

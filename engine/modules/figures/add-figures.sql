@@ -1,4 +1,5 @@
--- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
+-- Returns the upper bounds of the first 15 of 16 buckets, in milliseconds. The last bucket has no
+-- upper bound.
 create function millrace.bucket_bounds() returns float8[]
 immutable
 as $$
@@ -6,7 +7,8 @@ select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000
   7200000, 28800000, 86400000]::float8[]
 $$;
 
--- Counts times (ms) by bucket.
+-- Returns how many of some times fall into each of the 16 buckets.
+-- p_times: milliseconds.
 create function millrace.count_buckets(p_times real[]) returns bigint[]
 immutable
 as $$
@@ -19,7 +21,7 @@ select array(
   order by i)
 $$;
 
--- Adds up counts by bucket, 16 a row.
+-- Returns the sums by bucket of several rows of 16 counts.
 create function millrace.add_buckets(p_counts bigint[]) returns bigint[]
 immutable
 as $$
@@ -30,11 +32,12 @@ select array(
   order by (u.ordinal - 1) % 16)
 $$;
 
--- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
+-- Returns the sums by error code of several counts. Keeps the 20 most frequent codes, and adds up
+-- the others as "other".
 create function millrace.add_codes(p_counts jsonb[]) returns jsonb
 immutable
 as $$
--- Most have none, which is told sooner than any query.
+-- Most calls have no codes: this check is faster than a query.
 if coalesce(array_remove(p_counts, null), '{}') = '{}' then
   return null;
 end if;
@@ -53,8 +56,9 @@ return (
     group by 1) f);
 $$;
 
--- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
--- hashes: there may be some thousand groups.
+-- Adds up to p_limit pulses to the sums, deletes them in the same statement, and returns how many.
+-- Returns 0 while another sweep does so. Hash joins are allowed, since there may be some thousand
+-- groups.
 create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
@@ -84,7 +88,8 @@ with taken as materialized (
         where c is not null
         group by c) k) as codes
   from taken t
-  -- Side by side: what there is once a pulse stands beside its first time.
+  -- Unnests the arrays side by side: the single values of a pulse stand in the row of its first
+  -- time.
   cross join unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
     array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
     u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
@@ -114,8 +119,9 @@ select count(*) into v_taken from taken;
 return v_taken;
 $$;
 
--- Notes how many rows are ready at each stage and in each pipeline, and the age of the oldest. A
--- minute and an hour keep the highest of their samples; without a row nothing was ready.
+-- Writes how many attempts are ready at each stage and in each pipeline, to 10,000 a stage, and the
+-- age of the oldest. Minutes and hours keep the highest of their samples. Where nothing was ready
+-- there is no row.
 create function millrace.sample_backlog()
 as $$
 insert into millrace.sums as m (unit, pipeline_id, stage_id, at, outcome, n, wait_ms)
@@ -138,7 +144,7 @@ on conflict on constraint sums_pkey do update
 set n = greatest(m.n, excluded.n), wait_ms = greatest(m.wait_ms, excluded.wait_ms);
 $$;
 
--- The totals of a stage, with the pulses that are still to be added up.
+-- Lists the totals of each stage by outcome, and the pulses that are not yet added to them.
 create view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, t.outcome, t.n
 from millrace.sums t

@@ -1,9 +1,10 @@
--- A run costs what its attempts, failed ones too, and those of its descendants cost
--- (usage.cost_usd). Without a price the cost is null.
+-- The cost of a run is the sum of usage.cost_usd of its attempts, failed ones too, and of its
+-- descendants' attempts. Without a known price the cost is null.
 
--- Lists what attempts of these runs and of their descendants have cost, deleted ones too, under the
--- run, the stage and the attempt of it that it was for. Views ask for each run by itself, hence one
--- plan for all.
+-- Returns the cost of each attempt of some runs and of their descendants, and of deleted
+-- descendants. Views call this for each run, so one plan serves all calls.
+-- run_id, stage_id, attempt_id: of the run in p_runs; for a descendant, the stage and the attempt
+-- that started its children.
 create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, cost_usd numeric)
 stable
@@ -35,14 +36,14 @@ cross join lateral (select o.* from millrace.fan_outs o where o.run_id = m.id of
 join millrace.former_costs g on g.fan_out_id = f.id;
 $$;
 
--- Keeps with their parents the costs of children whose runs are about to be deleted.
+-- Saves the costs of children whose runs will be deleted, at the fan-outs of their parents.
 create function millrace.keep_costs(p_run_ids bigint[])
 set millrace.plan = anew
 as $$
 insert into millrace.former_costs (fan_out_id, cost_usd)
 select r.fan_out_id, sum(t.cost_usd)
 from millrace.attempt_costs(array(
-  -- Of parents that stay.
+  -- Only children whose parents are not deleted with them.
   select c.id
   from millrace.runs c
   join millrace.fan_outs f on f.id = c.fan_out_id
@@ -54,8 +55,8 @@ where t.cost_usd is not null
 group by r.fan_out_id;
 $$;
 
--- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
--- its parent.
+-- Saves the costs and the last run of rows whose runs will be pruned. A child's cost belongs to its
+-- parent's row.
 create function millrace.keep_former_runs(p_run_ids bigint[])
 set millrace.plan = anew
 as $$
@@ -100,8 +101,9 @@ set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.st
   finished_at = excluded.finished_at;
 $$;
 
--- Returns the costs of each stage of a run so far in US dollars, with failed attempts and children.
--- Null where no attempt named a price. Their sum is the cost of the run.
+-- Returns the cost of each stage of a run so far in US dollars, with failed attempts and children.
+-- The sum is the cost of the run.
+-- cost_usd: null where no attempt named a price.
 create function millrace.stage_costs(p_run bigint) returns table (stage text, cost_usd numeric)
 stable
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -117,8 +119,8 @@ group by s.id, vs.position
 order by vs.position;
 $$;
 
--- Returns the costs of all runs of these rows through a pipeline in US dollars, with descendants
--- and pruned runs. Null where no attempt named a price.
+-- Returns the cost of all runs of some rows through a pipeline in US dollars, with descendants and
+-- pruned runs. Null where no attempt named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 stable security definer

@@ -1,5 +1,7 @@
--- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
--- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
+-- Returns an estimate of the time in milliseconds below which a share of all times lies; null
+-- without times. Within a bucket times count as evenly spread on a logarithmic scale. Times in the
+-- last bucket count as its lower bound.
+-- p_counts: the times in each of the 16 buckets. p_share: from 0 to 1.
 create function millrace.bucket_quantile(p_counts bigint[], p_share float8) returns float8
 immutable
 as $$
@@ -23,8 +25,10 @@ return case v_ordinal
 end;
 $$;
 
--- Reads the figures of a stage: whole hours by the hour, both ends by the minute where minutes are
--- kept; with p_by_minute all that can be.
+-- Returns the sums of a stage from p_from to before p_to: whole hours as hours, and the beginning
+-- and the end as minutes, where minutes are kept.
+-- p_stage_id: 0 means the pipeline's runs.
+-- p_by_minute: true returns minutes for all the time for which they are kept.
 create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.sums
@@ -32,7 +36,7 @@ stable
 set millrace.plan = in_order
 as $$
 declare
-  -- From here on all minutes are kept.
+  -- The time from which on all minutes are kept.
   v_kept timestamptz := date_trunc('hour', v_now - make_interval(hours => (
     select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
   v_first_hour timestamptz := case
@@ -52,9 +56,9 @@ join millrace.sums m on m.unit = e.unit
   and m.at < e.before;
 $$;
 
--- Adds the figures of a stage up, a row for each step from p_from to before p_to.
--- p_stage: null counts runs and times them end to end; retries, waits, cost, tokens and codes,
--- which no run has by itself, are then those of all stages.
+-- Returns the figures of a stage, a row for each step from p_from to before p_to.
+-- p_stage: null returns runs, with their times from start to end. Retries, waits, cost, tokens and
+-- codes, which a run itself does not have, are then those of all stages.
 create function millrace.summed_figures(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
@@ -86,7 +90,7 @@ left join (
     sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
     sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
     millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
-    -- Place by place: of a whole pipeline this adds up thousands of rows.
+    -- Adds up bucket by bucket, which is faster for the thousands of rows of a whole pipeline.
     array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
       sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
       sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
@@ -106,11 +110,14 @@ left join (
 order by b.at;
 $$;
 
--- Returns the figures of a stage from p_from to before p_to, up to one sweep late: attempts by
--- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by
--- code, the most rows that were ready at once, and the highest age of one, sampled each minute.
--- p_stage: null for the runs, from start to end, with retries, waits, cost, tokens, codes and ready
--- rows of all stages. p_from and p_to: null for the last hour.
+-- Returns the figures of a stage between two times, as of the last sweep: attempts by outcome,
+-- median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by code, the
+-- most rows that were ready at once, and the highest age of a ready row. The sweep samples the last
+-- two each minute.
+-- p_stage: null returns the figures of whole runs, with retries, waits, cost, tokens, codes and
+-- ready rows of all stages.
+-- p_from: rounded down to the minute; null means an hour before p_to.
+-- p_to: null means the end of the present minute.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
@@ -118,7 +125,7 @@ create function millrace.figures(
 stable
 as $$
 declare
-  -- To the end of the present minute, so that what has just happened is in it.
+  -- The end of the present minute includes attempts that have just ended.
   v_to timestamptz := coalesce(p_to,
     date_trunc('minute', v_now, 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
@@ -131,8 +138,9 @@ return query
 select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
 $$;
 
--- Returns the figures of millrace.figures(), one row for each p_step from p_from to before p_to,
--- empty ones too. A step of whole hours or days begins on the hour or at midnight UTC.
+-- Returns the figures of millrace.figures(), a row for each p_step from p_from to before p_to, also
+-- for steps in which nothing happened. A step of whole hours begins on the hour, a step of whole
+-- days at midnight UTC.
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
@@ -161,8 +169,8 @@ from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
     else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
 $$;
 
--- Finds stages at which attempts ended as misconfigured in the last day, while a run still shows
--- it: one that waits for its retry, or a dead one.
+-- Returns a finding on stages at which attempts failed as misconfigured in the last day. A stage is
+-- named only while a run still has the error: a run that waits for a retry, or a failed one.
 create view millrace.misconfigured_findings (what, ok, detail) as
 select 'no stage is misconfigured', count(*) = 0, coalesce(
   string_agg(format('%s of %s since %s (attempts: %s): %s', s.name, p.name,
@@ -177,7 +185,7 @@ join lateral (
     and (m.pipeline_id, m.stage_id) = (s.pipeline_id, s.id)
     and m.at > (select millrace.now()) - interval '1 day'
     and m.codes ? 'misconfigured') h on h.n > 0
--- The first hour's minutes, while they are kept, say when in it.
+-- The minutes of the first hour, while they are kept, have the exact minute of the first failure.
 cross join lateral (
   select min(m.at) as since
   from millrace.sums m
@@ -188,7 +196,7 @@ cross join lateral (
 cross join lateral (
   select f.error ->> 'message' as message
   from (
-    -- Retries are due last.
+    -- Attempts in backoff come first in this order, since they are due last.
     (select a.parent_id as id
      from millrace.attempts a
      where a.stage_id = s.id and a.queue_at is not null
@@ -206,7 +214,8 @@ cross join lateral (
   join millrace.attempts f on f.id = c.id
   where f.error ->> 'code' = 'misconfigured'
   limit 1) e
--- Most stages never had the code, which one look at their totals tells.
+-- Most stages never failed as misconfigured, and their totals show that in one look. The code
+-- "other" stands for codes that the totals do not list.
 where s.id in (
   select m.stage_id
   from millrace.sums m

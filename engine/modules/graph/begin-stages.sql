@@ -1,7 +1,9 @@
--- Beginning stages: what advance() does not queue by itself. Callers hold entities and runs; what
--- is done is shown on the entities, and the stages with work are returned.
+-- Beginning the stages that advance() does not queue by itself. The callers have locked the
+-- entities and runs.
 
--- Picks the runs in which a stage is not to begin, and says why.
+-- Returns the runs in which a stage is skipped instead of begun, in groups by the reason.
+-- p_by_name: whether the start names the stage, so that its conditions do not count.
+-- why: the error that the skipped attempt has.
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
@@ -34,8 +36,10 @@ where c.why is not null
 group by c.why;
 $$;
 
--- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all
--- that may.
+-- Begins the stages that need a stage, in locked runs in which they can begin. Returns the stages
+-- to wake.
+-- p_stage_id: null means all stages of the runs.
+-- p_all: false leaves out unconditional stages, which advance() queues.
 create function millrace.begin_followers(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]

@@ -1,6 +1,8 @@
--- Conditions: in which runs a stage may begin. "(select … limit 1) is null" is by key.
+-- Conditions: in which runs a stage may begin. The form "(select … limit 1) is null" makes Postgres
+-- look up by key.
 
--- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
+-- Returns the running runs in which a stage has not begun, its needs are done and its thresholds
+-- hold.
 create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
 return array(
@@ -22,8 +24,8 @@ return array(
   order by r.id);
 $$;
 
--- Says whether all thresholds of a stage hold in a run. Where there are fewer children than a
--- number, all will do.
+-- Returns whether all thresholds of a stage hold in a run. A threshold whose number exceeds the
+-- number of children holds once each child has passed its stage or is over.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 as $$
@@ -48,7 +50,8 @@ return not exists (
             and r.item_key = (f.first_number + i)::text
             and millrace.is_done(r.id, a.stage)
           offset 0)) then false
-      -- The sums rule most cases out; a child that failed after this stage is in both.
+      -- The sums exclude most cases without reading children. A child that failed after the stage
+      -- is in two sums, so the children are read, too.
       else f.total is null
         or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
         or exists (
@@ -58,8 +61,9 @@ return not exists (
     end);
 $$;
 
--- Reads the rows that conditions are asked of, if they name the row; null for one that is larger
--- than a worker takes.
+-- Returns the rows that conditions read; {} for each where the conditions name no row, and null for
+-- a row that is larger than a worker takes.
+-- p_conditions: the conditions as text.
 create function millrace.condition_rows(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 as $$
@@ -68,8 +72,8 @@ return case when p_conditions ~ 'entity|\*|keyvalue'
   else array_fill('{}'::json, array[cardinality(p_entity_ids)]) end;
 $$;
 
--- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
--- stage begins, and its claim refuses the row.
+-- Returns the runs in which the condition of a stage does not hold. A run whose row is too large is
+-- left out: the stage begins, and its claim fails the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
 declare
@@ -99,13 +103,13 @@ return array(
     join millrace.stages s on s.id = d.stage_id
     where d.run_id = u.id and d.stage_id = any (vs.needs)) n
   where u.entity is not null
-    -- Unknown counts as false, as of a text compared with a number.
+    -- An unknown result, as of a text compared with a number, counts as false.
     and not coalesce(jsonb_path_match_tz(
       jsonb_build_object('entity', u.entity, 'needs', n.needs),
       vs.when_path, '{}', true), false));
 $$;
 
--- Says whether a stage of a run is done.
+-- Returns whether a stage of a run is done: completed or skipped.
 create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
 as $$
 return exists (

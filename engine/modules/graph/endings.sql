@@ -1,7 +1,8 @@
--- Endings: a stage's result, or the row as it is by then, ends the run under a name
+-- Endings: a condition on a stage's result, or on the row, ends the run under a name
 
--- started | waiting | queued → completed for the last attempts of runs that end under a name. The
--- stages not done are skipped before the first projection, where a trigger may queue one anew.
+-- started | waiting | queued → completed for attempts that end their runs under a name. Skips the
+-- other stages that are not done before the first projection, at which a user's trigger may queue
+-- one of them anew.
 create function millrace.complete_and_end(p_stage_id int, p_items millrace.work[], p_name text)
 as $$
 declare
@@ -15,12 +16,12 @@ declare
   v_stage_id int;
 
 v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
--- Not at the stage itself, whose late children go on.
+-- Leaves out the stage itself: children of its fan-out that still run go on.
 perform millrace.cancel_attempts(v_runs, v_stages);
 perform millrace.end_runs(v_runs, 'completed', p_ended_as => p_name);
 v_stages := millrace.add_skipped(v_stages, v_runs, jsonb_build_object(
   'code', 'skipped', 'message', 'the run ended as ' || p_name, 'ended', p_name));
--- For thresholds of their parents.
+-- Tallies the stages that are done for thresholds of the runs' parents.
 insert into millrace.child_tallies (fan_out_id, stage_id, done)
 select r.fan_out_id, s.id, count(*)
 from millrace.runs r
@@ -35,7 +36,7 @@ where r.id = any (v_runs)
 group by r.fan_out_id, s.id;
 perform millrace.project(p_stage_id, v_changes);
 foreach v_stage_id in array v_stages loop
-  -- Unless a user's trigger has started them anew since.
+  -- Leaves out runs whose row a user's trigger has started anew since.
   perform millrace.show_stage(v_stage_id, array(
     select r.id
     from millrace.runs r

@@ -1,7 +1,8 @@
--- Starts in the middle: what a stage needs of the stages before it
+-- Starts in the middle: the results that a run takes over for the stages before
 
--- Copies the results of all stages but one and its dependents from each entity's previous run, but
--- for what was skipped since nobody asked for it or the run ended.
+-- Copies results from each entity's previous run into its new run. Leaves out p_stage, the stages
+-- that depend on it, and stages that were skipped on demand or by an ending. Raises an error where
+-- prune() has deleted a result that p_stage or a stage after it needs.
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 )

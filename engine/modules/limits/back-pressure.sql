@@ -1,16 +1,20 @@
--- Back pressure: a stage takes no more than a later stage has room for, counting what is due or in
--- flight there and on the way to it, and in flight at all stages that it holds back
+-- Back-pressure: a stage takes no more than a later stage has room for. Attempts that are due or in
+-- flight at the later stage, or on the way to it, take room. So do the attempts in flight at the
+-- stages that the later stage holds back.
 
--- Reads the column and part by which limits sort a queue.
+-- Returns the column, and the part of its value, by which a stage's limits sort its queue into
+-- groups.
 create function millrace.key_in(p_limits jsonb) returns jsonb
 immutable
 as $$
 select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
 $$;
 
--- Counts how many more attempts a stage, or each of these keys of it, may take before one that
--- holds it back is full; no row where none does. By key only a gate is held back, where all stages
--- that count have its key. One snapshot: what moves on meanwhile is seen once.
+-- Returns how many more attempts a stage, or each of its keys, may take before a later stage is
+-- full; no row where no later stage holds it back. Only a gate is held back by key, and only where
+-- all stages on the way have its key. All counts are of one snapshot, so that an attempt which
+-- moves on meanwhile is counted once.
+-- p_keys: keys of a gate; the default asks for the stage as a whole.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
@@ -57,8 +61,10 @@ left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
 group by k.name;
 $$;
 
--- Lists the keys of attempts that are due at a stage: in groups of it, up to p_most of each, or of
--- all but those that a service refuses.
+-- Returns a row for each attempt that is due at a stage, with its key, or '' for the whole stage.
+-- For the whole stage it leaves out attempts whose key is paused, since a service refuses the key.
+-- p_groups: groups of the stage; null means the whole stage.
+-- p_most: at most so many rows for each group, or for the whole stage.
 create function millrace.due_at(p_stage_id int, p_groups text[], p_most int) returns setof text
 stable
 set enable_seqscan = off
@@ -85,8 +91,8 @@ union all
  limit p_most);
 $$;
 
--- Lists the stages that count for one that holds others back.
--- with_due: also with what is due, not only in flight.
+-- Lists for each later stage the stages whose attempts take its room.
+-- with_due: whether due attempts take room, besides those in flight.
 create view millrace.backlogs as
 select b.later_id, b.later_id as stage_id, true as with_due
 from millrace.back_pressures b

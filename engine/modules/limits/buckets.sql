@@ -1,7 +1,10 @@
--- Buckets: what is left of a rate, as a whole or of each key
+-- Buckets: what is left of a rate, for the whole limit or for each key
 
--- Counts the tokens that the rate of a limit, or of a key (p_key: 0, then the key), has now;
--- infinity without a rate. room: how many may be taken, none in a pause; opens_at: when one may.
+-- Returns the tokens that a limit's rate, or the rate of a key, has now.
+-- p_key: '' means the whole limit; else '0' and the key.
+-- tokens: infinity without a rate. is_whole: whether the bucket is full.
+-- room: how many starts the bucket allows now, none in a pause.
+-- opens_at: when the bucket allows a start again; null where it does now.
 create function millrace.room_in(
   p_limit millrace.limits, p_key text,
   out tokens float8, out is_whole boolean, out room float8, out opens_at timestamptz
@@ -22,16 +25,16 @@ declare
         and o.kind = 'pause'
         and o.during @> v_now
         and (p_key <> '' or not p_limit.limits ? 'key_rate')
-      -- Or it would look for the maximum by walking the windows of all limits.
+      -- Without the offset Postgres could look for the maximum among the windows of all limits.
       offset 0) u);
 
--- "abs": the clock may have been set back.
+-- The absolute value fills the bucket also after the clock was set back.
 tokens := least(v_burst, (
   select b.tokens + abs(extract(epoch from v_now - b.refilled_at)) * v_count / v_seconds
   from millrace.buckets b
   where b.limit_id = p_limit.id and b.key = p_key));
 is_whole := tokens >= v_burst;
--- The clock's rounding must not cost another round.
+-- Adds a millionth, since the clock's rounding could otherwise make a whole token look too small.
 room := case when v_paused_until is null then floor(tokens + 1e-6) else 0 end;
 if room < 1 then
   opens_at := greatest(v_paused_until, v_now + make_interval(
@@ -39,7 +42,8 @@ if room < 1 then
 end if;
 $$;
 
--- Takes p_each tokens for each attempt of the rates of a stage and of its key; -1 gives them back.
+-- Takes tokens for attempts from the rates of their stage and of their keys.
+-- p_each: tokens for each attempt: 1 takes one, -1 returns one.
 create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
 insert into millrace.buckets (limit_id, key, tokens, refilled_at)
@@ -61,7 +65,8 @@ on conflict on constraint buckets_pkey do update
 set tokens = excluded.tokens, refilled_at = excluded.refilled_at;
 $$;
 
--- Which shared limits, or keys of theirs, take nothing since a service asked for patience.
+-- Lists the shared limits, or their keys, that are paused since a service asked for patience.
+-- key: null for a limit without a key rate. since, until: begin and end of the pause.
 create view millrace.limit_pauses as
 select l.name, case when l.limits ? 'key_rate' then u.key end as key,
   min(lower(u.during)) as since, max(upper(u.during)) as until

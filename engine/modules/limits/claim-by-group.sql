@@ -1,6 +1,7 @@
--- Concurrency groups are served in turn by name, behind the one that was served last
+-- Claims serve concurrency groups in turn, by name, beginning behind the group served last
 
--- Lists groups with something queued or started at a stage, behind one and round to it.
+-- Returns groups with queued or started attempts at a stage, in the order of their names. Begins
+-- behind p_after, goes on with the first name after the last, and ends with p_after.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]
 as $$
 return array(
@@ -22,9 +23,13 @@ return array(
   select s.name from seen s where s.is_group limit p_most);
 $$;
 
--- Finds up to p_limit groups behind one with room and something due but p_seen, and how much each
--- may take. names: empty after a whole round, null after p_looks at 500 groups each, or half a
--- second; behind: where the next call begins.
+-- Returns up to p_limit groups that have room and a due attempt.
+-- p_looks: after so many looks at 500 groups each, or half a second, the search is given up.
+-- p_seen: attempts that do not count, since the caller has tried them.
+-- behind: the group behind which the search begins (null: the group served last), and then the
+-- group behind which the next call begins.
+-- names: the groups; empty after a whole round without any, null when the search was given up.
+-- shares: how many attempts each group may begin.
 create function millrace.next_by_group(
   p_stage millrace.stages, p_limit int, p_looks int, p_seen bigint[], inout behind text,
   out names text[], out shares int[]

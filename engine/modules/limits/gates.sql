@@ -1,10 +1,11 @@
 -- Gates: stages without a function, which the database passes
 --
--- Rows that a person brings to a gate with limits are left to the sweep. The gate's locks last
--- until the commit, nobody knows when a person commits, and an old snapshot counts wrong.
+-- Rows that a person's transaction brings to a gate with limits are left to the sweep. The gate's
+-- locks last until the commit, which a person may delay, and an old snapshot would count wrong.
 
--- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody
--- holds. A start that no tenant has paid for passes its charge on.
+-- queued → completed for attempts at a gate, as far as its limits allow. Further rounds pass over
+-- locked attempts. A start that no claim has charged to its tenant is left to the next stages.
+-- passed: how many attempts. ready: the stages to wake.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, out passed int, out ready int[]
 )
@@ -89,7 +90,8 @@ if v_stage.limits ? 'shared' then
 end if;
 $$;
 
--- Passes up to so many attempts at all gates, the gate with the oldest first.
+-- Passes about p_limit attempts at gates, beginning with the gate that has the oldest, and returns
+-- how many. A gate that raises an error is logged; the other gates go on.
 create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
 declare

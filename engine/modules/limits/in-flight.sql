@@ -1,7 +1,9 @@
--- In flight: what is started or waits
+-- In flight: attempts that are started or waiting
 
--- Lists the attempts in flight at a stage, or in groups of it, by leases and deadlines, with at
--- most p_most that wait, or of each group. Queued attempts are not read.
+-- Returns the attempts in flight at a stage with their keys, by leases and deadlines. Does not read
+-- queued attempts.
+-- p_groups: groups of the stage; null means all.
+-- p_most: at most so many waiting attempts, or of each group; null means all.
 create function millrace.in_flight_at(
   p_stage_id int, p_groups text[] default null, p_most int default null
 )
@@ -30,7 +32,7 @@ cross join lateral (
   limit p_most) a;
 $$;
 
--- Lists the attempts in flight at each stage, with the key that they count under.
+-- Lists the attempts in flight at each stage, with the key of their group, or ''.
 create view millrace.in_flight as
 select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s

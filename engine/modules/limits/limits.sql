@@ -2,7 +2,9 @@
 --
 -- A claim locks the stage's limits, so that what it counts stays true until it commits.
 
--- Locks a shared limit by its id, a stage's own by its negative one; false where somebody has it.
+-- Locks a limit until the transaction ends, and returns true. Returns false where another
+-- transaction has locked it and p_may_wait is false.
+-- p_key: the id of a shared limit, or the negative id of a stage for the stage's own limit.
 create function millrace.lock_limit(p_key int, p_may_wait boolean) returns boolean
 as $$
 if p_may_wait then
@@ -12,8 +14,9 @@ end if;
 return pg_try_advisory_xact_lock(hashtext('millrace.limit'), p_key);
 $$;
 
--- Locks a stage's limits and reads the stage as it is then; null where somebody has one. A wait
--- ends before Postgres looks for a deadlock with a migration that waits for the stage.
+-- Locks the limits of a stage, and returns the stage as it is under the locks. Returns null where
+-- another transaction has one of them. A wait ends after 800 ms, before Postgres looks for
+-- deadlocks: a migration may wait for the stage.
 create function millrace.enter_limits(p_stage_id int, p_may_wait boolean)
 returns millrace.stages
 set lock_timeout = '800ms'
@@ -25,7 +28,7 @@ if not millrace.lock_limit(-p_stage_id, p_may_wait) then
   return null;
 end if;
 select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
--- "offset 0" keeps each lock behind the order.
+-- The offset makes Postgres sort before it takes the locks.
 if v_stage.limits ? 'shared' and exists (
     select from (
       select l.id
@@ -50,8 +53,12 @@ exception when lock_not_available then
   return null;
 $$;
 
--- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and
--- back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
+-- Returns how many of p_wanted attempts one limit lets a stage take now. At a gate only rate and
+-- back-pressure apply.
+-- p_rivals: how many stages share the limit now, this one included.
+-- p_is_next: whether the stage may take the token that does not divide among the rivals.
+-- wait_ms: milliseconds after which there may be room; null where there is room now, or where
+-- waiting does not help.
 create function millrace.room_in(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, p_rivals bigint,
   p_is_next boolean, out room int, out wait_ms int
@@ -76,7 +83,8 @@ if v_max is not null then
   where m.limit_id = p_limit.id;
 end if;
 if v_in_work and room > 0 and p_limit.limits ? 'spending' then
-  -- Asked first: what ends meanwhile has been spent by then.
+  -- Reads the attempts in flight before the budget: an attempt that ends in between has spent by
+  -- the time that the budget is read.
   v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
   room := least(room, (
     select min(case
@@ -105,13 +113,14 @@ wait_ms := case
   when room > 0 then null
   when v_free < 1
     then ceil(1000 * least(86400, extract(epoch from v_opens_at - millrace.now())))
-  -- The turn or the room of another stage, which wakes nobody.
+  -- Room depends on another stage, which wakes no worker of this one.
   when v_free > 0 or v_behind = 0 or v_in_work and p_limit.stage_id is null then 1000
 end;
 $$;
 
--- Counts that by all limits of a stage, its own first. short_of: the shared limit that allows the
--- least.
+-- Returns how many of p_wanted attempts all limits of a stage let it take now, and wait_ms as
+-- room_in() does. Reads the stage's own limit first.
+-- short_of: the shared limit that allows the fewest; null where none allows fewer than wanted.
 create function millrace.room_at(
   p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
@@ -125,7 +134,8 @@ for v_each in
   select l, l.id, l.stage_id, o.rivals, o.is_next
   from millrace.limited_stages m
   join millrace.limits l on l.id = m.limit_id
-  -- A stage that is short may be without a worker until the sweep has woken it.
+  -- A stage counts as a rival for 15 seconds after it was short: it may lack a worker until the
+  -- sweep wakes it.
   cross join lateral (
     select 1 + count(*) as rivals, coalesce(bool_and(coalesce(n.taken_at, '-infinity')
       >= coalesce(m.taken_at, '-infinity')), true) as is_next
@@ -146,8 +156,10 @@ loop
 end loop;
 $$;
 
--- Counts for groups how many of their keys a stage may begin now. is_full: the key has no place;
--- opens_at: when it has a token again. It hashes, since there may be 500 groups.
+-- Returns for each group of a stage how many attempts may begin now. Hash joins are allowed, since
+-- there may be 500 groups.
+-- is_full: whether the group has as many attempts in flight as concurrency allows.
+-- opens_at: when the key's rate allows a start again; null where it does now.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 set enable_hashjoin = on
@@ -175,12 +187,14 @@ left join (
   from millrace.room_before_later(p_stage.id, array(
     select substr(n, 2) from unnest(p_groups) n)) o
   where p_stage.kind = 'gate'
-  -- Kept out of the join, the function is called at gates alone.
+  -- The offset keeps the function out of the join, so that Postgres calls it at gates alone.
   offset 0) b on b.name = g.name;
 $$;
 
--- Notes that a stage is short of a shared limit, or took something while another was. For a while
--- each leaves the others their share: of places as many, and of a rate one after the other.
+-- Writes that a stage is short of a shared limit, or that it took attempts while another stage was
+-- short. For 15 seconds the stages then share the limit: each has as many attempts in flight, and
+-- they take the tokens of a rate in turn.
+-- p_room: how many attempts the limits allowed; p_taken: how many the stage took.
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
 as $$
 declare
@@ -203,7 +217,7 @@ where m.stage_id = p_stage_id
         or p_taken > 0 and o.short_at > v_now - interval '15 seconds'));
 $$;
 
--- Forgets buckets that are whole, and ends throttles whose time is over.
+-- Deletes buckets that are full, and ends throttles whose time is over.
 create function millrace.sweep_limits()
 as $$
 declare

@@ -1,10 +1,10 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
--- Rows beyond a quota are put back after the claim, so that no tenant pays for a row that never
--- begins.
+-- Attempts without room in a quota are put back after the claim, so that no tenant is charged with
+-- an attempt that does not begin.
 
--- Keeps the quota of a definition, makes due what the former one held back, and marks the stages
--- that look at quotas.
+-- Saves the quota of a definition, makes attempts that the former quota blocked due now, and marks
+-- the stages whose claims check quotas: those of pipelines with a quota and of their children.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -47,9 +47,10 @@ from family f
 where s.pipeline_id = f.id and not s.has_quota;
 $$;
 
--- Charges the tenants of a claim with its starts, once for all stages of a start. Returns what has
--- no room and why; busy: another charges the tenant, or defines the quota, which lets go only what
--- is held back by then.
+-- Charges the starts of a claim to their tenants, each start once for all its stages. Returns the
+-- attempts without room.
+-- whys: for each of them starts, spending or busy. Busy: another transaction charges the tenant, or
+-- changes the quota and has made due only attempts that were blocked by then.
 create function millrace.charge_starts(
   p_attempt_ids bigint[], out attempt_ids bigint[], out whys text[]
 )
@@ -127,8 +128,9 @@ from judged j
 where j.why in ('spending', 'starts', 'busy');
 $$;
 
--- started → queued for attempts of a claim whose tenants have no room, and for their others among
--- the next 500, so that few claims put back thousands. Starts are spread over the windows to come.
+-- started → queued for attempts of a claim whose tenants have no room. Blocks other due attempts of
+-- these tenants, too, among the next 500 of the stage, so that few claims block thousands. Their
+-- due times are spread over the coming windows. A busy attempt is due in a second.
 create function millrace.block_by_quota(
   p_stage millrace.stages, p_attempt_ids bigint[], p_whys text[]
 )
@@ -193,7 +195,8 @@ select array_agg(p.id) filter (where p.why <> 'busy') into v_blocked from put p;
 perform millrace.show_quota_blocked(p_stage, v_blocked);
 $$;
 
--- Puts back attempts of a claim whose tenants have no room, and returns the others.
+-- Puts back the attempts of a claim whose tenants have no room, and returns the others as claimed.
+-- Attempts that were blocked before and have room now lose that mark and its error.
 create function millrace.keep_to_quotas(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
@@ -219,7 +222,8 @@ perform millrace.show_quota_blocked(p_stage, v_released);
 return millrace.claimed_items(p_token, p_attempt_ids);
 $$;
 
--- Shows attempts as queued, with their error, on the entities that nobody holds.
+-- Writes onto entities that their attempts are queued, with the quota's message as error. Skips
+-- locked entities.
 create function millrace.show_quota_blocked(p_stage millrace.stages, p_attempt_ids bigint[])
 as $$
 declare
@@ -241,7 +245,11 @@ perform millrace.project_guarded(p_stage, 'apply', array(
   where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);
 $$;
 
--- Shows how much each tenant used of its quota in the present window, and what is held back.
+-- Lists what each tenant has used of its pipeline's quota in the present window, and its blocked
+-- attempts.
+-- key: the tenant. kind: starts or spending.
+-- used, allowed: starts, or US dollars, in the window.
+-- quota_blocked: attempts that wait for room. next_at: when the first of them is due.
 create view millrace.quotas as
 with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used

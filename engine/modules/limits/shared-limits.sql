@@ -1,13 +1,15 @@
--- Shared limits: one over stages of any pipelines
+-- Shared limits: limits with a name, for stages of any pipelines
 
--- Tells what a shared limit may say; the build writes it.
+-- Returns the JSON Schema of a shared limit. The build writes it from sharedLimit in
+-- definition-schema.ts.
 create function millrace.shared_limit_schema() returns jsonb
 immutable
 as $$
 select 'the schema of shared limits'::jsonb
 $$;
 
--- Raises MR001 where a stage names no shared limit, or has no key for its key rate.
+-- Raises MR001 where a stage names a shared limit that does not exist, or has no key for a shared
+-- limit with a key rate.
 create function millrace.check_shared()
 stable
 as $$
@@ -29,7 +31,7 @@ perform millrace.refuse((
   millrace.known_limits() || ' The key is the column of limits.concurrency.');
 $$;
 
--- Names the shared limits for a hint.
+-- Returns the names of all shared limits as a sentence for hints.
 create function millrace.known_limits() returns text
 stable
 as $$
@@ -38,14 +40,14 @@ select 'Known: ' || coalesce(string_agg(l.name, ', ' order by l.name),
 from millrace.limits l
 $$;
 
--- Finds and locks the shared limit of this name, or raises MR003.
+-- Locks the shared limit of a name and returns it. Raises MR003 where no limit has the name.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
 as $$
 declare
   v_limit millrace.limits;
 
 perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_name;
--- After the lock: somebody may just have changed or dropped it.
+-- Reads the limit under the lock: another transaction may just have changed or dropped it.
 select l.* into v_limit from millrace.limits l where l.name = p_name;
 if not found then
   raise exception 'MR003: there is no shared limit %', coalesce(p_name, 'null')
@@ -54,7 +56,8 @@ end if;
 return v_limit;
 $$;
 
--- Writes a locked limit that has changed on its stage, gives each key its whole rate, and wakes.
+-- Applies a change of a locked limit: copies a stage's own limits onto the stage, fills the buckets
+-- of all keys, and wakes the limit's stages with ready work. Raises MR001 as check_shared() does.
 create function millrace.follow_limit(p_limit_id int)
 as $$
 perform millrace.check_shared();
@@ -70,9 +73,11 @@ perform millrace.wake(array(
   order by m.stage_id));
 $$;
 
--- Defines a limit that stages of any pipeline may share, or changes it: one or several of {"rate":
--- {"count": 60, "per_seconds": 60}, "max_in_flight": 20, "spending": {"usd": 5, "tokens": 1000000,
--- "per_seconds": 86400}}, and key_rate, a rate for each key of its stages, such as a host.
+-- Creates or changes a shared limit, which stages of any pipeline may name. Raises MR001 where a
+-- field is wrong.
+-- p_limits: one or several of {"rate": {"count": 60, "per_seconds": 60}, "max_in_flight": 20,
+-- "spending": {"usd": 5, "tokens": 1000000, "per_seconds": 86400}, "key_rate": …}. The last is a
+-- rate for each key of its stages, such as a host.
 create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
 declare
@@ -95,14 +100,14 @@ if not found then
 end if;
 $$;
 
--- Drops a shared limit that no stage names any more.
+-- Drops a shared limit. Raises MR004 where a stage names it.
 create function millrace.drop_limit(p_name text)
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
   v_named_by text;
 
--- A definition that names it has locked it until its transaction ends.
+-- A definition that names the limit has locked its row until the definition's transaction ends.
 perform from millrace.limits l where l.id = v_limit.id for update;
 v_named_by := (
   select string_agg(p.name || '.' || s.name, ', ' order by s.id)
@@ -118,8 +123,8 @@ delete from millrace.limit_uses u where u.limit_id = v_limit.id;
 delete from millrace.limits l where l.id = v_limit.id;
 $$;
 
--- Keeps claims out of a pipeline's limits and quota, before define() locks the table for which one
--- may wait.
+-- Locks the limits and the quota of a pipeline against claims. define() calls this before it locks
+-- the pipeline's table, for which a claim may wait while it holds a limit.
 create function millrace.lock_limits(p_pipeline text)
 as $$
 perform millrace.lock_limit(-s.id, true)
@@ -134,8 +139,9 @@ from millrace.pipelines p
 where p.name = p_pipeline and p.quota is not null;
 $$;
 
--- Writes which limits hold for the stages of a pipeline, as defined, and which stages hold them
--- back. A stage before one that is held back itself is not on the way.
+-- Writes the limits of a pipeline's stages by its definition, and which later stages hold stages
+-- back. A throttle stays in force. Raises MR001 as check_shared() does. A stage before another one
+-- that the later stage holds back, too, is not on the way.
 create function millrace.save_limits(p_pipeline_id int, p_version_id int)
 as $$
 insert into millrace.limits (stage_id, declared)

@@ -1,7 +1,12 @@
--- Showing limits: in views, to doctor(), and to operators
+-- Limits as views, findings of doctor() and pages have them
 
--- Each shared limit: what is declared and what holds today, until when it is throttled or paused,
--- what is in flight and spent, and for which stages its budget pays nothing more.
+-- Lists each shared limit with its present state.
+-- declared, today: the limits by definition, and with a throttle.
+-- throttled_for, throttled_until: the throttle's reason and end.
+-- paused_until: the end of a pause of the whole limit.
+-- in_flight: the attempts in flight at the limit's stages.
+-- spent_usd, spent_tokens, window_ends_at: the spending in the present window.
+-- spent_for: the stages for which the budget does not pay one more attempt.
 create view millrace.shared_limit_state as
 select l.name, n.stages, l.declared, l.limits as today,
   l.reason as throttled_for, l.until as throttled_until,
@@ -38,7 +43,8 @@ cross join lateral (
 where l.name is not null
 order by l.name;
 
--- Tells until when a shared limit is paused, of ten keys those that last the longest.
+-- Returns as text until when a shared limit, or each of its keys, is paused; null without a pause.
+-- Names the ten keys whose pauses last the longest.
 create function millrace.pauses_in_words(p_name text) returns text
 stable
 as $$
@@ -53,7 +59,8 @@ from (
   limit 10) o
 $$;
 
--- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
+-- Returns a finding for each shared limit: what it allows now where that is less than declared. A
+-- spent budget, and a pause of over ten minutes, are not ok. A throttle is ok.
 create view millrace.shared_limit_findings (what, ok, detail) as
 select 'shared limit ' || l.name || ' lets its stages work',
   l.spent_for = '{}' and not exists (

@@ -1,6 +1,7 @@
--- Concurrency groups of what was queued before a definition named or changed them
+-- Concurrency groups of attempts that were queued before a definition named or changed the groups
 
--- Lists so many attempts that are queued or in work at a stage, and so many that wait.
+-- Returns up to p_limit attempts that are queued or started at a stage, and up to p_limit that
+-- wait; null means all.
 create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
 return array(
@@ -16,7 +17,8 @@ return array(
    limit p_limit));
 $$;
 
--- Assigns groups to attempts that were queued before the stages of a pipeline had groups.
+-- Writes the groups of attempts that have none, at stages of a pipeline that have groups. Looks at
+-- p_limit attempts of each stage, and as many waiting ones. Skips locked attempts.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
 set millrace.plan = by_index
 as $$
@@ -46,7 +48,9 @@ where a.id = u.id
   and a.id = any (array(select o.id from sorted o));
 $$;
 
--- Takes the groups from the attempts of stages that a new definition sorts by something else.
+-- Deletes the groups of attempts at stages whose new definition names another column or part for
+-- their groups. Skips locked attempts.
+-- p_stages: the stages of the new definition.
 create function millrace.forget_groups(p_id int, p_stages jsonb)
 as $$
 update millrace.attempts a

@@ -1,6 +1,7 @@
--- Throttles: a limit over a limit, for a while
+-- Throttles: other limits in place of a limit's own, for a while
 
--- Locks a shared limit; without a name a stage, whose limits define() may be changing, and its own.
+-- Locks a shared limit and returns it. Without a name, locks a stage and its own limit, which
+-- define() may be changing, and returns that limit.
 create function millrace.lock_limit_named(p_stage_id int, p_name text) returns millrace.limits
 as $$
 if p_name is not null then
@@ -11,7 +12,9 @@ perform from millrace.stages s where s.id = p_stage_id for no key update;
 return (select l from millrace.limits l where l.stage_id = p_stage_id);
 $$;
 
--- Ends the throttle of a locked limit, and its pauses (p_pauses); false where there is none.
+-- Ends the throttle of a locked limit, and returns true. Returns false where there was nothing to
+-- end.
+-- p_pauses: whether the limit's pauses end, too.
 create function millrace.end_throttle(p_limit millrace.limits, p_pauses boolean) returns boolean
 as $$
 delete from millrace.limit_uses u
@@ -26,7 +29,8 @@ perform millrace.follow_limit(p_limit.id);
 return true;
 $$;
 
--- Ends the throttle of a stage, or of the shared limit that a request names.
+-- Ends the throttle of a stage; or the throttle and the pauses of the shared limit that a request
+-- names. Raises MR004 where there is nothing to end.
 create function millrace.end_throttle_of(
   p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb
 ) returns jsonb
@@ -44,7 +48,9 @@ end if;
 return jsonb_strip_nulls(jsonb_build_object('limit', v_name));
 $$;
 
--- Throttles a stage, or the shared limit that a request names.
+-- Throttles a stage, or the shared limit that a request names. Raises MR002 where the limits do not
+-- suit the target.
+-- p_entry: the number of the journal entry.
 create function millrace.put_throttle(
   p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
@@ -88,8 +94,10 @@ return jsonb_strip_nulls(jsonb_build_object('limit', v_name, 'limits', v_limits,
   p_request -> 'until'));
 $$;
 
--- Lists throttles: the limits that hold over a stage's own, or over a shared limit (name), until
--- when and why.
+-- Lists throttles, each of a stage's own limit or of a shared limit.
+-- stage_id: null for a shared limit; name: null for a stage.
+-- limits: the throttle; declared: the definition's limits.
+-- until, reason: when the throttle ends by itself, and why it was set.
 create view millrace.throttles as
 select l.stage_id, l.name, l.throttle as limits, nullif(l.declared, '{}') as declared, l.until,
   l.reason, l.journal_entry, l.throttled_at as began_at

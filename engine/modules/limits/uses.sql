@@ -1,6 +1,6 @@
--- Uses: what was used of a limit in a window of time, counted from the epoch
+-- Uses: what was used of a limit in a window of time. Windows are counted from the epoch.
 
--- Finds the present window of so much in per_seconds.
+-- Returns the present window of an amount that is allowed in each per_seconds; null without one.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
 strict
 as $$
@@ -12,8 +12,14 @@ declare
 return tstzrange(v_since, v_since + make_interval(secs => v_seconds::float8));
 $$;
 
--- Lists the budgets of a shared limit, or both kinds where p_stage_id is null. Reads one snapshot:
--- the end of an attempt inserts its spending and deletes its reservation.
+-- Returns the budgets of a shared limit, one row for usd and one for tokens. Reads one snapshot,
+-- since the end of an attempt inserts its spending and deletes its reservation.
+-- p_stage_id: the stage whose mean and is_spent are returned; null returns both kinds, declared or
+-- not.
+-- reserved: what the attempts in flight will use, by the means of their stages.
+-- unspent: what is left of the budget, reserved amounts included.
+-- average: what an attempt of the stage uses in the mean; null while nothing is known.
+-- is_spent: whether the rest does not pay for one more attempt.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (
   kind text, spent numeric, reserved numeric, unspent numeric, average numeric, is_spent boolean)
@@ -29,7 +35,7 @@ with stage as materialized (
   from millrace.limited_stages m
   join millrace.stages s on s.id = m.stage_id
   cross join lateral (select count(*) as many from millrace.in_flight_at(m.stage_id)) f
-  -- Without a row where none has named anything.
+  -- No row where no attempt has named cost or tokens: the mean is unknown then.
   left join lateral (
     select sum(u.cost_usd) as usd, sum(u.input_tokens + u.output_tokens) as tokens,
       sum(u.n) filter (where u.outcome in ('completed', 'failed', 'retried')) as ended
@@ -55,7 +61,7 @@ from (
 where p_stage_id is null or k.allowed is not null;
 $$;
 
--- Says whether a budget pays for nothing more of a stage in this window.
+-- Returns whether a budget does not pay for one more attempt of a stage in the present window.
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
 as $$
 return exists (
@@ -65,7 +71,9 @@ return exists (
   where m.stage_id = p_stage.id and b.is_spent);
 $$;
 
--- Adds up the uses of each window in the statement that deletes them, and deletes what is over.
+-- Replaces the uses of each window by their sum, in one statement, and deletes windows that are
+-- over. A pause is deleted ten minutes after its end: a pause that begins before extends it.
+-- p_most: how many uses are looked at.
 create function millrace.sum_uses(p_most int)
 as $$
 with gone as (

@@ -1,6 +1,6 @@
--- Returns counters by stage and outcome, gauges of each stage, and alerts, for a monitoring system.
--- Times are in milliseconds. The function millrace adds the counters of a stage up. The answer is
--- json: jsonb would take all numbers apart at each level.
+-- Returns counters by stage and outcome, gauges of each stage, and open alerts, for a monitoring
+-- system. Times of counters are in milliseconds. The function millrace adds up the counters of a
+-- stage. The answer is json, since jsonb would parse all numbers at each level.
 create function public.millrace_metrics() returns json
 stable
 set millrace.plan = for_lists
@@ -8,7 +8,7 @@ as $$
 return json_build_object(
   'release', (millrace.engine()).release,
   'level', (millrace.engine()).level,
-  -- In seconds: what `le` names.
+  -- The bounds are in seconds, as Prometheus' label `le` has them.
   'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
   'counters', array(
     select json_build_array(p.name, s.name, c.outcome, c.n, c.run_ms, c.runs, c.wait_ms, c.waits,
@@ -41,7 +41,7 @@ return json_build_object(
     order by a.rule, a.pipeline),
   'messages', array(
     select json_build_object('channel', c.name,
-      -- By an index each: most were delivered.
+      -- A count for each state reads an index. Most messages are delivered, and not read.
       'waiting', (
         select count(*)
         from millrace.alert_messages m
@@ -54,7 +54,8 @@ return json_build_object(
     order by c.name));
 $$;
 
--- Whether all is well now, what is not, the release, and the digests of the definitions.
+-- Returns whether all is well now, the faults, the engine's level and release, and the digests of
+-- the definitions.
 create function public.millrace_health() returns jsonb
 stable
 set millrace.plan = free

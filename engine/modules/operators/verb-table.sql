@@ -26,9 +26,9 @@ from (
     ('pause', 'stage', '{pipeline}', false, 'millrace.switch($1, $2, $3, $4)'),
     -- Lets a pipeline, or one stage, hand out work again.
     ('unpause', 'stage', '{pipeline}', false, 'millrace.switch($1, $2, $3, $4)'),
-    -- Sets limits over those of a stage's definition, or over a shared limit's, for a while.
+    -- Sets other limits in place of a stage's, or of a shared limit's, for a while.
     ('throttle', 'stage', '{pipeline,stage,reason}', false, 'millrace.put_throttle($2, $3, $4)'),
-    -- Ends a throttle, and the pauses that services asked of a shared limit.
+    -- Ends a throttle, and the pauses of a shared limit for which services asked.
     ('unthrottle', 'stage', '{pipeline,stage}', false, 'millrace.end_throttle_of($1, $2, $3)'),
     -- Leaves a stage out: runs go on without it, and take_up starts it later for their rows.
     ('bypass', 'stage', '{pipeline,stage,reason}', true, 'millrace.begin_bypass($2, $3, $4)'),

@@ -1,5 +1,5 @@
--- Says why a text is no value of a type, in Postgres' words; null where it is one, or is null.
--- Postgres 15 lacks pg_input_error_info().
+-- Returns Postgres' message on why a text is no value of a type; null where the text is one, or is
+-- null. Postgres 15 lacks pg_input_error_info().
 create function millrace.input_fault(p_text text, p_type text) returns text
 stable
 as $$

@@ -1,7 +1,10 @@
--- Whether a value fits a JSON Schema: a subset, since not every database has pg_jsonschema.
+-- Checks by a subset of JSON Schema, since not every database has pg_jsonschema
 
--- Says the first fault of a value against a schema in one sentence; null when it fits. A missing
--- value is null of SQL, and 1.0 is an integer. The engine's own schemas may say what is wanted.
+-- Returns the first fault of a value against a JSON Schema as a sentence; null when the value fits.
+-- The number 1.0 is an integer. A field "wanted" in a schema of the engine takes the place of the
+-- keyword in the sentence.
+-- p_value: null of SQL means that the value is missing.
+-- p_path: the value's name in the sentence.
 create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
 returns text
 immutable
@@ -48,7 +51,7 @@ declare
   end;
 
 return coalesce((
-  -- The first fault of a part: missing fields come first, then fields that are there, or items.
+  -- The first fault of a part. Missing fields come first, then present fields, or items.
   select f.sentence
   from (
     select r.ordinal - 1000000 as ordinal, r.name,
@@ -77,7 +80,8 @@ return coalesce((
           from jsonb_object_keys(p_schema -> 'properties') k), 'nothing')
         else millrace.schema_fault(p.schema, p.value, n.path)
       end as sentence
-    -- Computed once. Inlined, it would run twice at each level.
+    -- The offset has Postgres compute the fault once. Inlined, it would be computed twice at each
+    -- level.
     offset 0) f
   where f.sentence is not null
   order by p.ordinal
@@ -99,8 +103,8 @@ return coalesce((
   having bool_and(f is not null)));
 $$;
 
--- Raises an error, by default of a definition.
--- p_what: null raises nothing.
+-- Raises an error with a remedy as its hint.
+-- p_what: the message; null raises nothing.
 -- p_code: MR001 and others, see docs/errors.md.
 create function millrace.refuse(p_what text, p_remedy text, p_code text default 'MR001')
 as $$
@@ -109,14 +113,15 @@ if p_what is not null then
 end if;
 $$;
 
--- Cuts a text that people or services wrote to so many characters.
+-- Returns a text, cut to p_most characters with … at the end where it is longer.
 create function millrace.cut_text(p_text text, p_most int default 2000) returns text
 immutable
 as $$
 select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
 $$;
 
--- Shows a payload, or the beginning of its text where it has more than 100 kB.
+-- Returns a payload as {"value": …}. Of one over 100 kB returns {"cut": …, "bytes": …} with the
+-- first 20,000 characters of its text.
 create function millrace.payload_json(p_value jsonb) returns jsonb
 immutable
 as $$

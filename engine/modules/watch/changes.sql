@@ -1,7 +1,8 @@
 -- Changes: messages to the clients that watch a row
 
--- Sends the keys of changed entities to the topics on which they are watched. A row is sent again
--- after 200 ms at the earliest, later while over 20 are watched: all make 100 messages a second.
+-- Sends the keys of changed entities to the topics of the clients that watch them. A row is sent
+-- again after 200 ms at the earliest. While over 20 rows are watched the gap is longer, so that all
+-- rows together cause at most 100 messages a second. Logs an error and never raises.
 create function millrace.send_changes(p_pipeline_id int, p_entity_ids text[])
 as $$
 declare
@@ -23,7 +24,8 @@ for v_due in
   ), sent as (
     update millrace.watches w
     set sent_at = v_now
-    -- Skips a lease that its client renews, so that no transition waits: the message goes anyway.
+    -- Skips a lease that its client is renewing, so that no transition waits. The message is sent
+    -- nonetheless.
     where w.ctid = any (array(
       select o.ctid
       from millrace.watches o
@@ -40,7 +42,7 @@ loop
   where p.id = p_pipeline_id;
 end loop;
 exception when others then
-  -- A change must not fail for the sake of a message: clients poll.
+  -- A change does not fail for want of a message, since clients poll, too.
   perform millrace.report('error', 'progress_not_sent',
     'Pages that watch rows learn of changes late: ' || sqlerrm);
 $$;

@@ -1,7 +1,8 @@
 -- Progress: a row's newest run, for every role that may select the row
 
--- Adds up what a live run has left by its stages' medians, along the longest way. Null where one of
--- them has no median.
+-- Returns when a live run is expected to end: along its longest path, each stage that is not done
+-- takes its median. Null where one of these stages has no median.
+-- p_seconds: the median seconds of each stage, by its id.
 create function millrace.expected_end(p_run millrace.runs, p_seconds json) returns timestamptz
 stable
 as $$
@@ -30,8 +31,8 @@ end loop;
 return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
 $$;
 
--- Shows a run and its stages in their order.
--- p_detail: includes the detail of errors, which is for operators.
+-- Returns a run and its stages, in the order of the definition.
+-- p_detail: whether errors have their detail, which is for operators.
 create function millrace.run_progress(p_run millrace.runs, p_detail boolean) returns json
 stable
 as $$
@@ -58,14 +59,14 @@ select json_build_object(
 from millrace.version_stages vs
 join millrace.stages s on s.id = vs.stage_id
 left join lateral millrace.newest_attempt(p_run.id, s.id) a on true
--- A retry shows the error of the try before it.
+-- An attempt that is a retry shows the error of the try before.
 left join millrace.attempts o on o.id = a.parent_id and a.state < 'completed'
 cross join lateral (select coalesce(a.error, o.error) as error) e
 where vs.version_id = p_run.version_id
 $$;
 
--- Finds an entity's newest run, or what pruning has kept of it. Without a run it has the version
--- that it would take.
+-- Returns an entity's newest run. Where no run is left, returns a run without an id: with the
+-- status and times of the entity's former run, if any, and the pipeline's current version.
 create function millrace.newest_run(p_pipeline millrace.pipelines, p_entity_id text)
 returns millrace.runs
 stable
@@ -89,7 +90,9 @@ end if;
 return v_run;
 $$;
 
--- Checks the rows that a client names, and returns where those of each pipeline are.
+-- Checks the form of a client's list of rows. Returns for each pipeline in the list the table, the
+-- key column with its type, and the keys. Raises MR002 for a list of another form or with over 500
+-- keys, and MR003 for an unknown pipeline.
 create function millrace_evidence.watched_tables(p_rows jsonb)
 returns table (pipeline text, target text, key text, key_type text, keys text[])
 stable security definer
@@ -107,11 +110,12 @@ select p.name, p.entity_table::text, p.entity_key, millrace.key_type(p),
 from jsonb_each(p_rows) r
 cross join millrace.pipeline_named(r.key) p;
 exception when sqlstate 'MR003' then
-  -- The hint names all pipelines, and the caller may be a stranger.
+  -- Raises anew without the hint, which names all pipelines: the caller may be a stranger.
   raise exception '%', sqlerrm using errcode = 'MR003';
 $$;
 
--- Selects rows with the caller's rights; returns {key: entity_id} of those that it may see.
+-- Selects rows with the caller's rights, and returns {key: entity_id} of the rows that the caller
+-- may see.
 create function millrace_evidence.visible_rows(
   p_target text, p_key text, p_key_type text, p_keys text[]
 ) returns json
@@ -128,9 +132,9 @@ using p_keys;
 return v_seen;
 $$;
 
--- Answers millrace_progress() for the rows that its caller may see.
--- p_seen: {"leads": {key: entity_id}}.
--- p_role: the caller's.
+-- Returns the answer of millrace_progress(), and watches the rows that its caller may see.
+-- p_seen: those rows, {"leads": {key: entity_id}}.
+-- p_role: the caller's role.
 create function millrace_evidence.progress_of(
   p_rows jsonb, p_client uuid, p_seen jsonb, p_role text
 ) returns json
@@ -145,13 +149,14 @@ declare
 if p_client is not null and to_regclass('realtime.messages') is not null then
   v_topic := concat('millrace:',
     nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
-  -- Watches the rows for a minute, the last 500 that the client has named.
+  -- Watches the rows for a minute; of all rows that the client has named, the last 500.
   insert into millrace.watches as w (pipeline_id, entity_id, topic, until)
   select distinct p.id, k.value, v_topic, v_now + interval '60 s'
   from jsonb_each(p_seen) r
   join millrace.pipelines p on p.name = r.key
   cross join jsonb_each_text(r.value) k
-  -- Each change counts the leases, and sends a message for each lease on its row.
+  -- At 5,000 leases no more are written: each change counts all leases, and sends a message for
+  -- each lease on its row.
   where (select count(*) from millrace.watches) < 5000
   order by 1, 2
   on conflict on constraint watches_pkey do update
@@ -165,7 +170,8 @@ if p_client is not null and to_regclass('realtime.messages') is not null then
     order by o.until desc
     offset 500));
 end if;
--- In statements after the lease, so that they see a transition that has not seen it.
+-- Reads the runs in statements after the lease was written. A transition that has not seen the
+-- lease is seen by these statements.
 for v_pipeline in
   select p.* from millrace.pipelines p where p_rows ? p.name
 loop
@@ -197,11 +203,12 @@ end loop;
 return json_build_object('topic', v_topic, 'rows', v_rows);
 $$;
 
--- Returns the progress of rows to every role that may select them, and watches them for a minute.
--- p_rows: {"leads": {"7": version}}, the version that the caller knows, or null.
--- p_client: an id that the client draws, for its topic of Realtime; null: it asks this once.
--- Answers {topic, rows: [{pipeline, key, version, progress, expected_end}]}, without the rows whose
--- version is the same. progress and version are null where there is no row that the caller may see.
+-- Returns the progress of rows to every role that may select them, and watches the rows for a
+-- minute: {topic, rows: [{pipeline, key, version, progress, expected_end}]}. Leaves out rows whose
+-- version is unchanged.
+-- p_rows: {"leads": {"7": version}}, with the version that the caller knows, or null.
+-- p_client: an id that the client draws, for its topic of Realtime; null watches nothing.
+-- version, progress: null where the caller may see no such row.
 create function public.millrace_progress(p_rows jsonb, p_client uuid default null) returns json
 set millrace.callers = everybody
 begin atomic
