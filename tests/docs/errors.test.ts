@@ -15,7 +15,7 @@ const inCode = [
   /\bmissing: \{\s*code: '([a-z_]+)'/g,
 ];
 const inSql = [
-  /(?<!->> )'code', '([a-z_]+[a-z])'/g,
+  /(?<!->>? )'code', '([a-z_]+[a-z])'/g,
   /"code": "([a-z_]+)"/g,
   /\b(?:report|values )\(\s*'(?:info|warning|error)',\s*'([a-z_]+)'/g,
   /\breport_caught\([^']*'([a-z_]+)'/g,
