@@ -3,6 +3,7 @@ import { configFaults } from '../check/config-faults.ts';
 import { functionFaults } from '../check/function-faults.ts';
 import { migrationFaults } from '../check/migration-faults.ts';
 import { releaseFaults } from '../check/release-faults.ts';
+import { typesFaults } from '../check/types-faults.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
@@ -13,9 +14,9 @@ import { missingMigrations } from './sync.ts';
 
 export const check = defineCommand({
   usage: `npx millrace check
-  Says whether what is here could be deployed, and writes nothing. Definitions have their migrations; handlers load; functions,
-  their sections, deno.json and pins are as the deployment takes them, and no section is of a function that is gone; runtime and
-  engine are as released; migrations are in order, and none drops what is Millrace's or what it needs.`,
+  Says whether what is here could be deployed, and writes nothing. Definitions have their migrations, and files of sync --types
+  their types; handlers load; functions, their sections, deno.json and pins are as the deployment takes them, and no section is of
+  a function that is gone; runtime and engine are as released; migrations are in order, and none drops what is Millrace's or what it needs.`,
   options: {},
   run: async ({ values }) => {
     const project = findProject(values.workdir);
@@ -43,7 +44,7 @@ async function definitionFaults(project: Project): Promise<string[]> {
       return [`${project.config} has no section for function millrace: run \`npx millrace init\`.`];
     }
     await missingMigrations(project, true);
-    return [];
+    return await typesFaults(project);
   } catch (error) {
     return [(error as Error).message];
   }

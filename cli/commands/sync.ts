@@ -2,6 +2,7 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
+import { staleTypes } from '../check/types-faults.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption, writingOptions } from '../define-command.ts';
 import { findTarget, targetAt } from '../operate/find-target.ts';
@@ -79,8 +80,7 @@ async function syncDatabase(
 /** Throws a CommandError where the file of `--types` is missing or of other definitions. */
 function requireTypes({ root }: Project, types: Change): void {
   if (realChanges(root, [types]).length === 0) return;
-  const { file } = types;
-  throw new CommandError(`${file} has other types than the definitions: run \`npx millrace sync --types=${file}\`.`);
+  throw new CommandError(staleTypes(types.file));
 }
 
 /** Reads what `--renamed` says. Throws a CommandError. */

@@ -5,6 +5,10 @@ import type { PipelineDefinition } from '../../supabase/functions/_millrace/defi
 
 type Schema = z.core.JSONSchema.JSONSchema;
 
+/** The first line of the file, by which `millrace check` knows it. */
+export const typesHead =
+  '// Written by `npx millrace sync --types` from supabase/functions/_pipelines. Do not edit it.';
+
 /** The text of the file. `outputs`: the schemas of results by pipeline and stage. */
 export function pipelineTypes(
   pipelines: PipelineDefinition[],
@@ -18,10 +22,7 @@ export function pipelineTypes(
     const body = [`  pipeline: '${name}';`, '  stages: {', ...lines, '  };'];
     return [`export interface ${interfaceName(name)} {`, ...body, '}', ''].join('\n');
   });
-  return [
-    '// Written by `npx millrace sync --types` from supabase/functions/_pipelines. Do not edit it.\n',
-    ...interfaces,
-  ].join('\n');
+  return [`${typesHead}\n`, ...interfaces].join('\n');
 }
 
 const interfaceName = (pipeline: string) =>

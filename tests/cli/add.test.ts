@@ -42,6 +42,19 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
   // As `millrace dev` does: `check` weighs functions by what Deno has fetched, and fetches nothing itself.
   expect(await fetchPackages(path.join(place, 'supabase', 'functions'))).toEqual([]);
   expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  // What begins as `sync` writes it is a file of types, wherever it stands.
+  write(
+    place,
+    'web/src/leads.ts',
+    '// Written by `npx millrace sync --types` from supabase/functions/_pipelines. Do not edit it.\n',
+  );
+  expect(await here('check', ...at)).toMatchObject({
+    status: 1,
+    stderr:
+      'web/src/leads.ts has other types than the definitions: run `npx millrace sync --types=web/src/leads.ts`.\n',
+  });
+  expect((await here('sync', '--types=web/src/leads.ts', ...at)).status).toBe(0);
+  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
   expect(Object.keys(filesOf(place)).filter((name) => /documents|books|links|articles/.test(name))).toEqual([]);
 });
 
