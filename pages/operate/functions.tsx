@@ -79,9 +79,8 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
   return (
     <>
       <p class="hint">
-        CPU and memory are of one row, as workers have reckoned. The errors are of the last {range.says}: an isolate
-        that reached a limit of CPU or memory, and one that ended without a report. The last wake-up is the last one
-        that the database sent, of the last six hours: a function that goes on by itself needs none.
+        CPU and memory are those of one row, as workers reckon. Isolates over a limit or lost are those of the last{' '}
+        {range.says}. A wake-up is one that the database sent within six hours; a function at work needs none.
       </p>
       <Table
         label="Functions and workers"

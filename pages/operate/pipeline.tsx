@@ -126,8 +126,8 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
   return (
     <>
       <p class="hint">
-        The last {range.says}, {range.by}; in grey the time before. Drag over a stretch, or choose a step in a table, to
-        see the runs of that time beneath.
+        The last {range.says}, {range.by}; in grey the time before. A stretch that you drag over, or a step of a table,
+        filters the runs beneath.
       </p>
       <Released marks={marks} />
       <div class="charts">
