@@ -166,7 +166,6 @@ create function millrace.hook_to_sweep()
 returns table (priority int, part text, id bigint)
 set millrace.plan = by_index
 as $$
-declare
   -- True in the first sweep of a minute: the rules have not been judged in it yet.
   v_new_minute boolean := exists (
     select from millrace.settings s

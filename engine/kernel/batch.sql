@@ -10,7 +10,6 @@ create function millrace.batch_of(
   p_each bigint, p_built millrace.built[] default null
 ) returns json
 as $$
-declare
   v_rows json[];
   v_version record;
   v_within boolean;
@@ -86,7 +85,6 @@ create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
 as $$
-declare
   c_frame constant int := 500;
   v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
   v_used bigint := 0;
@@ -137,7 +135,6 @@ create function millrace.fill_batch(
   inout p_entity_ids text[], p_bytes bigint, out batch json, out kept int
 )
 as $$
-declare
   v_built millrace.built[];
   v_gone text[];
 

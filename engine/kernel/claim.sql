@@ -63,7 +63,6 @@ create function millrace.claim(
   out wait_ms int
 )
 as $$
-declare
   v_now timestamptz;
   v_token uuid := gen_random_uuid();
   v_retired boolean := p_worker.left_at is not null;

@@ -11,7 +11,6 @@ create function millrace.complete(
   p_run_ids bigint[] default null
 ) returns int[]
 as $$
-declare
   v_on record;
   v_next record;
   v_stages int[];
@@ -70,7 +69,6 @@ create function millrace.close_completed(
   p_ready millrace.ready[]
 ) returns millrace.change[]
 as $$
-declare
   v_changes millrace.change[];
   v_run_ms real[];
   v_wait_ms real[];

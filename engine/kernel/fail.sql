@@ -5,7 +5,6 @@
 -- work.
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
-declare
   v_failed record;
   v_cancelled millrace.cancelled[];
   v_ready int[] := '{}';
@@ -102,7 +101,6 @@ $$;
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 as $$
-declare
   c_patient constant jsonb := '{"max_attempts": 100, "backoff": {"kind": "exponential",
     "base_seconds": 10, "factor": 2, "cap_seconds": 900, "jitter": 0.2}}';
   v_code text := p_error ->> 'code';

@@ -13,7 +13,6 @@ create function millrace.on_status_written(
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
-declare
   v_stage_id int := (
     select s.id from millrace.stages s
     where s.pipeline_id = p_pipeline_id and s.name = p_stage);
@@ -48,7 +47,6 @@ $$;
 create function millrace.delete_missing(p_pipeline_id int, p_entity_ids text[]) returns text[]
 set millrace.plan = by_index
 as $$
-declare
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r

@@ -31,7 +31,6 @@ $$;
 -- of entities whose rows are gone.
 create function millrace.lock_present(p_pipeline_id int, p_entity_ids text[]) returns text[]
 as $$
-declare
   v_locked text[] := millrace.lock_entities(p_pipeline_id, p_entity_ids, false);
 
 if cardinality(v_locked) < cardinality(p_entity_ids) then
@@ -47,7 +46,6 @@ $$;
 -- run it could lock. Waits only for queued attempts, which a claim may just be taking.
 create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 as $$
-declare
   v_group record;
   v_entities text[];
   v_locked bigint[] := p_attempt_ids;

@@ -60,7 +60,6 @@ create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 )
 as $$
-declare
   v_stage jsonb := jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage);
 
 perform millrace.report('warning', 'row_passed_over',

@@ -40,7 +40,6 @@ create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 )
 as $$
-declare
   v_again boolean := exists (
     select from millrace.attempts a
     where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
@@ -121,7 +120,6 @@ create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
 as $$
-declare
   v_lacking record;
   v_version record;
   v_closure int[];
@@ -231,7 +229,6 @@ create function millrace.queue_stage(
   p_start text default 'written', p_done_before int default null
 )
 as $$
-declare
   v_began_at timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_stage millrace.version_stages;

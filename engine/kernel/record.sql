@@ -10,7 +10,6 @@ create function millrace.record_items(
 )
 set lock_timeout = '2s'
 as $$
-declare
   c_accepted constant text := ',"reason":null,"verdict":"accepted"}';
   v_batch record;
   v_done record;
@@ -53,7 +52,6 @@ create function millrace.lock_uniform_batch(
   out result_limit_bytes int, out attempt_ids bigint[], out run_ids bigint[]
 )
 as $$
-declare
   v_stage_id int := p_items[1].stage_id;
   v_token uuid := p_items[1].token;
   v_reported_token text := v_token::text;
@@ -102,7 +100,6 @@ create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
 as $$
-declare
   v_twice bigint[] := array(
     select i.attempt_id
     from unnest(p_items) i
@@ -158,7 +155,6 @@ create function millrace.verdict_of(
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean
 ) returns text
 as $$
-declare
   v_state text := p_attempt.state;
   v_by_worker boolean := p_item.reported_token is not null;
   v_same_job boolean :=
@@ -246,7 +242,6 @@ create function millrace.apply_outcomes(
   p_items millrace.work[], out items millrace.work[], out ready int[]
 )
 as $$
-declare
   v_group record;
   v_left record;
   v_apply text;
@@ -331,7 +326,6 @@ create function millrace.apply_outcomes_guarded(
   out items millrace.work[], out ready int[]
 )
 as $$
-declare
   v_single constant boolean := cardinality(p_items) = 1;
   v_done record;
   v_kind text;
@@ -388,7 +382,6 @@ create function millrace.apply_outcomes_in_halves(
 )
 set lock_timeout = '200ms'
 as $$
-declare
   v_half int := cardinality(p_items) / 2;
   v_left record;
   v_right record;

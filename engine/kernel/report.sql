@@ -7,7 +7,6 @@
 -- other outcome stays as it is, and its error loses the characters at fault.
 create function millrace.storable_item(p_item json) returns jsonb
 as $$
-declare
   v_item json;
   v_why text;
   v_kept jsonb;
@@ -41,7 +40,6 @@ $$;
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 immutable
 as $$
-declare
   v_outcome text := p_item ->> 'outcome';
 
 return case
@@ -90,7 +88,6 @@ $$;
 -- p_key: `attempt` for a worker's report, which has a token; `submission` for the end of a job.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 as $$
-declare
   v_items jsonb;
   v_count int;
 

@@ -6,7 +6,6 @@
 create function millrace.refuse_deleted(p_run_ids bigint[], p_anew int[] default '{}')
 set millrace.plan = by_key
 as $$
-declare
   v_gone record;
 
 select p.name as pipeline, r.entity_id, s.name as stage, n.name as need, d.deleted_after into v_gone
@@ -45,7 +44,6 @@ $$;
 -- work.
 create function millrace.begin_again(p_stage_id int, p_run_ids bigint[]) returns int[]
 as $$
-declare
   v_kind text := (select s.kind from millrace.stages s where s.id = p_stage_id);
 
 p_run_ids := millrace.running_of(p_run_ids);
@@ -60,7 +58,6 @@ $$;
 create function millrace.reopen_runs(p_run_ids bigint[], p_except int[] default '{}')
 returns int[]
 as $$
-declare
   v_stage record;
   v_wake int[] := '{}';
 
@@ -89,7 +86,6 @@ $$;
 -- is not its entity's latest, or has no failed or cancelled stage. Returns how many it retried.
 create function millrace.retry_runs(p_run_ids bigint[]) returns int
 as $$
-declare
   v_wake int[];
 
 p_run_ids := array(

@@ -17,7 +17,6 @@ create function millrace.new_runs(
   out ids bigint[], out keys text[]
 )
 as $$
-declare
   v_values millrace.row_values := millrace.values_of_entities(
     p_pipeline.id, p_entity_ids, true, p_stage);
   v_brought record;
@@ -80,7 +79,6 @@ $$;
 create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 as $$
-declare
   v_unbegun record;
 
 select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
@@ -101,7 +99,6 @@ $$;
 -- Completes the runs in which this stage is a sink and all other sinks are done.
 create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[])
 as $$
-declare
   v_done bigint[] := array(
     select r.id
     from millrace.runs r
@@ -174,7 +171,6 @@ $$;
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
 as $$
-declare
   v_cancelled millrace.cancelled[];
 
 perform from millrace.attempts a
@@ -220,7 +216,6 @@ $$;
 -- p_is_projected: writes the cancellation onto the rows.
 create function millrace.cancel_runs(p_run_ids bigint[], p_is_projected boolean) returns int
 as $$
-declare
   -- A user's trigger on a row that was cancelled before may have ended some of the runs.
   v_runs bigint[] := millrace.running_of(p_run_ids);
   v_cancelled millrace.cancelled[];
@@ -237,7 +232,6 @@ $$;
 -- p_too_old: pruning deletes the runs, whose rows still exist.
 create function millrace.delete_runs(p_run_ids bigint[], p_too_old boolean default false)
 as $$
-declare
   v_finished int[];
 
 -- by key

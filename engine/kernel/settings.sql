@@ -9,7 +9,6 @@
 create function millrace.setting(p_name text) returns text
 stable
 as $$
-declare
   v_value text;
 
 if to_regclass('vault.decrypted_secrets') is not null then
@@ -42,7 +41,6 @@ $$;
 -- call may go on. Writes the refusal into millrace.log. An exception would roll that row back.
 create function millrace.refuse_contract() returns jsonb
 as $$
-declare
   -- Cutting the header out of the text costs a fifth of parsing all headers.
   v_contract text := left(split_part(split_part(
     current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1), 20);

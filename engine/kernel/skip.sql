@@ -7,7 +7,6 @@
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
-declare
   v_wake int[];
 
 perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
@@ -39,7 +38,6 @@ $$;
 create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
-declare
   v_skipped int[];
 
 with skipped as (

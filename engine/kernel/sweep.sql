@@ -52,7 +52,6 @@ create function millrace.sweep_portion(
 set millrace.plan = by_index
 set lock_timeout = '2s'
 as $$
-declare
   c_most constant int := 250;
   v_id bigint;
 
@@ -104,7 +103,6 @@ $$;
 -- p_limit: how many attempts a page has. The call ends after the page that reaches it.
 create function millrace.sweep_overdue(p_part text, p_pipeline_id int, p_limit int) returns int
 as $$
-declare
   v_stages int[] := array(
     select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_page record;
@@ -196,7 +194,6 @@ $$;
 -- portion that leaves more to do; then the answer has "more": true, and the caller calls again.
 create function millrace.sweep() returns jsonb
 as $$
-declare
   v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
     "alerts": 0, "resolved": 0, "pulses": 0, "due": 0, "bulks": 0}';
   v_done text[] := '{}';
@@ -222,7 +219,6 @@ $$;
 -- p_state: what the call before returned; null begins a sweep.
 create function millrace.sweep_next(p_state jsonb) returns jsonb
 as $$
-declare
   v_state jsonb := coalesce(p_state,
     jsonb_build_object('until', clock_timestamp() + interval '50 seconds', 'done', '[]'::jsonb));
   v_done text[] := array(select jsonb_array_elements_text(v_state -> 'done'));

@@ -4,7 +4,6 @@
 -- if it has none, and its poll interval.
 create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
-declare
   v_changes millrace.change[];
 
 with waiting as (
@@ -56,7 +55,6 @@ $$;
 -- runs isolated; if it did already, it fails. Returns the stage, which has work.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
-declare
   v_changes millrace.change[];
   v_grouped bigint[];
   v_tired millrace.work[];

@@ -17,7 +17,6 @@ create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
 as $$
-declare
   v_since timestamptz := millrace.alive_since();
   -- Above read committed a statement gets no fresh snapshot, so the function always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
@@ -81,7 +80,6 @@ $$;
 -- p_noted: the rows of wake_ups exist already, so all stages are woken.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
-declare
   v_wakes int[] := case
     when p_noted then p_stage_ids
     else millrace.stages_to_wake(p_stage_ids)
@@ -113,7 +111,6 @@ $$;
 create function millrace.post(p_function text, p_body jsonb, p_url text default null)
 returns boolean
 as $$
-declare
   v_url text;
   v_secret text;
   v_key text;

@@ -14,7 +14,6 @@ create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
 as $$
-declare
   v_stage millrace.stages;
   v_worker millrace.workers;
   v_release text := left(split_part(split_part(
@@ -79,7 +78,6 @@ create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
 as $$
-declare
   v_worker millrace.workers;
   v_stage millrace.stages;
   v_items millrace.work[];
@@ -118,7 +116,6 @@ $$;
 -- since; attempts that no longer fit into the batch are reported as released.
 create function millrace.answer_again(p_call millrace.call, p_verdicts json) returns json
 as $$
-declare
   v_worker millrace.workers := p_call.worker;
   v_stage millrace.stages := p_call.stage;
   v_items millrace.claimed[] := millrace.claimed_items(v_worker.last_token, (
@@ -157,7 +154,6 @@ create function millrace.claim_next(
   p_goodbye boolean default false
 ) returns json
 as $$
-declare
   v_stage millrace.stages := p_call.stage;
   v_worker millrace.workers := p_call.worker;
   v_claim record;
@@ -233,7 +229,6 @@ create function millrace.claim_allowed(
   out wait_ms int
 )
 as $$
-declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
   v_free record;
@@ -268,7 +263,6 @@ create function millrace.free_slots(
   out slots int, out wait_ms int
 )
 as $$
-declare
   v_others record;
 
 if p_worker.left_at is not null then
@@ -304,7 +298,6 @@ create function millrace.hand_out(
   out batch json, out kept int, out cut boolean
 )
 as $$
-declare
   v_stage millrace.stages := p_call.stage;
   v_ids bigint[];
   v_back bigint[];
@@ -338,7 +331,6 @@ create function millrace.claim_answer(
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
 ) returns json
 as $$
-declare
   v_stage millrace.stages := p_call.stage;
   v_wake jsonb := '[]';
   v_collect bigint[] := '{}';
@@ -387,7 +379,6 @@ $$;
 create function millrace.call_of(p_worker millrace.workers, p_stage millrace.stages)
 returns millrace.call
 as $$
-declare
   v_call millrace.call;
 
 select p_worker as worker, p_stage as stage,
@@ -420,7 +411,6 @@ create function millrace.stage_named(p_pipeline text, p_stage text)
 returns millrace.stages
 stable
 as $$
-declare
   v_stage millrace.stages;
 
 select s.* into v_stage
@@ -446,7 +436,6 @@ $$;
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 as $$
-declare
   v_in_work bigint[];
 
 -- Each call of a worker locks the worker's row first, so that two calls never wait for each other.
@@ -474,7 +463,6 @@ create function public.millrace_leave(
   p_row_bytes bigint default null
 ) returns jsonb
 as $$
-declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
 

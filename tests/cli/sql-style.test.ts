@@ -41,7 +41,7 @@ test('SQL that keeps to the style passes', async () => {
       .replace('select 1', 'select row(1, 2, 3, 4, 5, 6)::millrace.a'),
     functionOf({ body: 'select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
     functionOf({ body: Array(95).fill('select 1').join('\n') }),
-    functionOf({ body: 'declare\n  v_a int := 1;\n\nsum := v_a;' }),
+    functionOf({ body: '  v_a int := 1;\n\nsum := v_a;' }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
     'create table millrace.runs (id bigint);\ncreate index by_id on millrace.runs (id);\n',
@@ -123,6 +123,11 @@ test.each([
     'a function says what bounds its statements',
     functionOf({ body: 'begin\n  sum := 1;\nend' }),
     '2: millrace.cancel says begin and end, which the build does',
+  ],
+  [
+    'a function says the word before its declarations',
+    functionOf({ body: 'declare\n  v_a int := 1;\n\nsum := v_a;' }),
+    '2: millrace.cancel says declare, which the build does',
   ],
   [
     'a function says what the build does after declarations',

@@ -45,8 +45,8 @@ function hasSettings({ options = [] }: Node): boolean {
 
 function bodyLines(text: string): number {
   const [, body = ''] = /\$\w*\$\n([\s\S]*?)\n\s*\$\w*\$$/.exec(text) ?? [];
-  // The build writes begin and end around statements, begin in the place of the blank line after declarations.
-  const built = body.endsWith(';') && !/^begin$/m.test(body) ? 2 - Number(/^declare$/m.test(body)) : 0;
+  // The build writes declare, begin and end around statements, begin in the place of the blank line after declarations.
+  const built = body.endsWith(';') && !/^begin$/m.test(body) ? 2 : 0;
   return body.split('\n').length + built;
 }
 

@@ -11,7 +11,7 @@ const longestFunction = 60;
 const longestStraight = 100;
 const branchesTwice = /^ {3,}end (?:if|loop|case);$/m;
 /** A body whose statements stand at the margin, after its declarations and a blank line. */
-const atMargin = /^as \$\w*\$\n(?:declare\n(?: .*\n)+\n|(?!(?:declare|begin)\n|#))(?=[a-z-])/m;
+const atMargin = /^as \$\w*\$\n(?:(?:declare\n)?(?: .*\n)+\n|(?!(?:declare|begin)\n|#))(?=[a-z-])/m;
 const branchesTwiceAtMargin = /^ +end (?:if|loop|case);$/m;
 /** Branches and loops of a function over sixty lines: with more of them nobody keeps its cases apart. */
 const mostBranches = 8;
@@ -29,7 +29,9 @@ const comparedWithCall =
 const searchPath = 'pg_catalog, pg_temp';
 /** A block of its own around statements. Within a text of more lines the margin may be a part of the text. */
 const isBlock =
-  /^as (\$\w*\$)\n(?:declare\n(?: .*\n)+)?begin\n(?:(?: {2}.*)?\n)+(?:(?:--.*\n)*exception.*\n(?: .*\n)+)?end\n\1/m;
+  /^as (\$\w*\$)\n(?:declare\n)?(?: .*\n)*begin\n(?:(?: {2}.*)?\n)+(?:(?:--.*\n)*exception.*\n(?: .*\n)+)?end\n\1/m;
+/** The word before the declarations of a body. */
+const saysDeclare = /^as \$\w*\$\ndeclare$/m;
 const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
 /** The SQL of which the build completes the functions' headers. */
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
@@ -173,6 +175,7 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (isIndented.test(text)) faults.push(`${name} indents a body that declares nothing, which the build does`);
     if (isBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
     if (/ returns trigger\nsecurity definer$/m.test(text)) faults.push(`${name} says its rights, which the build does`);
+    if (saysDeclare.test(text)) faults.push(`${name} says declare, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {

@@ -55,13 +55,18 @@ export function hooksSql(engine: string): string {
 function hookParts(file: string): { file: string; hook: string; lines: string[] }[] {
   if (!fs.existsSync(file)) return [];
   const [, ...parts] = fs.readFileSync(file, 'utf8').split(section);
-  return parts.flatMap((hook, at) => (at % 2 ? [] : [{ file, hook, lines: (parts[at + 1] ?? '').trim().split('\n') }]));
+  return parts.flatMap((hook, at) =>
+    at % 2 ? [] : [{ file, hook, lines: (parts[at + 1] ?? '').replaceAll(/^\n+|\s+$/g, '').split('\n') }],
+  );
 }
+
+/** Declarations at the beginning of a body, which stand indented there. */
+const declarations = /^(as \$\w*\$\n)(?=(?: {2}--.*\n)* {2}[vc]_\w+ )/gm;
 
 /** Returns the text of a file of the engine as it is to be installed. */
 export function textOf(engine: string, file: string): string {
-  if (file === 'hooks.sql') return hooksSql(engine);
-  const text = fs.readFileSync(path.join(engine, file), 'utf8');
+  const source = file === 'hooks.sql' ? hooksSql(engine) : fs.readFileSync(path.join(engine, file), 'utf8');
+  const text = source.replaceAll(declarations, '$1declare\n');
   return text.replace("'the schema of shared limits'", () => sharedLimitSchema());
 }
 

@@ -10,7 +10,6 @@ create function millrace.rows_without_runs(p_pipeline millrace.pipelines)
 returns table (status text, rows bigint, remedy text)
 stable
 as $$
-declare
   v_key text := quote_ident(p_pipeline.entity_key);
   v_wanted record;
 

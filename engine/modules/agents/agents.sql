@@ -9,7 +9,6 @@ create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
 as $$
-declare
   c_schema constant jsonb := '{"type": "array", "minItems": 1, "maxItems": 100, "items": {
     "type": "object", "required": ["seq", "kind", "content"], "properties": {
       "seq": {"type": "integer", "minimum": 1, "maximum": 999999999},
@@ -88,7 +87,6 @@ $$;
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 as $$
-declare
   v_attempt millrace.attempts;
   v_reason text;
   v_stage millrace.stages;

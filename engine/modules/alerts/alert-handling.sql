@@ -4,7 +4,6 @@
 -- where no enabled channel has the name.
 create function millrace.act_on_channel(p_request jsonb) returns jsonb
 as $$
-declare
   v_id bigint;
 
 insert into millrace.alert_messages (channel_id, events, created_at)

@@ -145,7 +145,6 @@ where c.enabled
 -- tried a day ago becomes dead, since it would block all later messages of its channel.
 create function public.millrace_take_messages() returns jsonb
 as $$
-declare
   v_messages jsonb;
 
 with due as (
@@ -193,7 +192,6 @@ $$;
 -- reports it wrote. A delivered message stays delivered. Ignores a failure of any try but the last.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 as $$
-declare
   v_noted int;
 
 perform millrace.require_list('p_deliveries', jsonb_typeof(p_deliveries),

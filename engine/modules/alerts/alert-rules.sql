@@ -115,7 +115,6 @@ $$;
 -- p_kind: evaluates the rules of this kind alone, at any time; null means all kinds.
 create function millrace.evaluate_rules(p_kind text default null)
 as $$
-declare
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
   v_rule millrace.alert_rules;
 

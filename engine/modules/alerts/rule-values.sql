@@ -42,7 +42,6 @@ create function millrace.figure_value(
 stable
 set millrace.plan = by_key
 as $$
-declare
   v_sum record;
 
 select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, max(f.last_at) as last_at,
@@ -182,7 +181,6 @@ $$;
 create function millrace.plain_text(p_text text, p_most int) returns text
 immutable
 as $$
-declare
   v_text text := trim(regexp_replace(left(p_text, p_most * 4),
     '[\u0001-\u0020\u007f-\u00a0\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
 

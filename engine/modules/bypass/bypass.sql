@@ -49,7 +49,6 @@ $$;
 -- locked keeps its bypass until the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 as $$
-declare
   v_stage millrace.stages;
   v_skipped int := 0;
 
@@ -83,7 +82,6 @@ $$;
 -- refuses.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int) returns int
 as $$
-declare
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_most int := least(p_limit, 500);
   v_more boolean := true;
@@ -122,7 +120,6 @@ $$;
 -- A start that no claim has charged to its tenant is charged at the stages that follow.
 create function millrace.bypass_locked(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
-declare
   -- Null where a person has ended the bypass since the sweep read the stage.
   v_reason text := coalesce(
     (select b.reason from millrace.bypasses b where b.stage_id = p_stage.id),

@@ -5,7 +5,6 @@
 -- is bypassed or its budget spent, or where the current version lacks the stage.
 create function millrace.take_up_rows(p_stage millrace.stages, p_request jsonb) returns jsonb
 as $$
-declare
   v_limit int := coalesce((p_request ->> 'count')::numeric::int, 1000);
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
   v_by_name boolean := (
@@ -64,7 +63,6 @@ create function millrace.start_remembered(
   p_stage millrace.stages, p_ids text[], p_by_name boolean
 ) returns int
 as $$
-declare
   v_ready text[];
   v_pruned text[];
 

@@ -3,7 +3,6 @@
 -- parents.
 create function millrace.cancel_children(p_limit int) returns int
 as $$
-declare
   v_group record;
   v_done record;
   v_until timestamptz := clock_timestamp() + interval '2 seconds';

@@ -6,7 +6,6 @@
 -- collect: other fan-outs whose children have reported.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 as $$
-declare
   v_fan_out bigint;
   v_done record;
   v_wake int[] := '{}';
@@ -28,7 +27,6 @@ $$;
 -- Collects the children of up to p_limit fan-outs with tallies. Returns how many were not busy.
 create function millrace.collect_reported(p_limit int) returns int
 as $$
-declare
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
   v_done record;
 
@@ -64,7 +62,6 @@ create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
 as $$
-declare
   v_fan_out millrace.fan_outs;
   v_passed record;
   v_joined record;
@@ -192,7 +189,6 @@ create function millrace.join_children(
 )
 set lock_timeout = '200ms'
 as $$
-declare
   v_lost int := p_fan_out.failed + p_fan_out.cancelled;
   v_total int := coalesce(p_fan_out.total, p_fan_out.spawned);
   v_on record;

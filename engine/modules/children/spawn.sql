@@ -8,7 +8,6 @@ create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
 as $$
-declare
   v_attempt millrace.attempts;
   v_reason text;
   v_done record;
@@ -68,7 +67,6 @@ create function millrace.spawn_chunk(
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
 )
 as $$
-declare
   v_stage millrace.stages;
   v_child millrace.pipelines;
   v_rows record;
@@ -145,7 +143,6 @@ create function millrace.rows_for_items(
 )
 set enable_hashjoin = on
 as $$
-declare
   v_insert text := p_stage.child ->> 'insert';
   v_function regprocedure := to_regprocedure(v_insert || '(text,jsonb)');
   v_fault text;

@@ -5,7 +5,6 @@
 -- run: these are not retried and leave their fan-outs.
 create function millrace.retry_children(p_run_ids bigint[]) returns bigint[]
 as $$
-declare
   v_failed bigint[] := array(
     select r.id
     from millrace.runs r
@@ -38,7 +37,6 @@ create function millrace.begin_children(
   p_retry boolean, out made int, out wake int[], out faults jsonb
 )
 as $$
-declare
   -- by key
   v_known bigint[] := array(
     select (
@@ -115,7 +113,6 @@ $$;
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
-declare
   v_child millrace.pipelines;
   v_of record;
   v_made record;

@@ -47,7 +47,6 @@ create trigger millrace_decisions_check
 create function millrace.take_answers() returns trigger
 set millrace.plan = by_key
 as $$
-declare
   v_decided bigint[] := array(
     select n.attempt_id from new_rows n where n.decided_at is not null
     except
@@ -97,7 +96,6 @@ create function public.millrace_decide(p_attempt bigint, p_decision jsonb) retur
 set millrace.callers = people
 set millrace.plan = by_key
 as $$
-declare
   v_decided_at timestamptz;
 
 select d.decided_at into v_decided_at

@@ -16,7 +16,6 @@ $$;
 -- in millrace.log. Returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
-declare
   v_closed record;
 
 v_closed := millrace.in_halves(array(

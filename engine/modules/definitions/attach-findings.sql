@@ -8,7 +8,6 @@
 create function millrace.attachment_fault(p_pipeline millrace.pipelines) returns text
 stable
 as $$
-declare
   v_name text := p_pipeline.name;
   v_table regclass := p_pipeline.entity_table;
   v_lacking text;

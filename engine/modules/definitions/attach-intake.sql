@@ -4,7 +4,6 @@
 -- bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
-declare
   v_passes text[] := array(
     select format(E'    select %s\n    into v_written from %s;',
         string_agg(format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '

@@ -21,7 +21,6 @@ create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 )
 as $write$
-declare
   c_fields constant text[] := array['status', 'job_id', 'result', 'error', 'retry_count',
     'started_at', 'completed_at'];
   c_by_stage constant text := $f$

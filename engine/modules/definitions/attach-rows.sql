@@ -3,7 +3,6 @@
 -- storage.
 create function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
-declare
   v_columns text;
   v_asked text;
   v_stored text;
@@ -74,7 +73,6 @@ $write$;
 create function millrace.on_rows_gone() returns trigger
 set millrace.plan = by_index
 as $$
-declare
   v_ids text[];
 
 if tg_op = 'UPDATE' then
@@ -116,7 +114,6 @@ $$;
 -- Creates the triggers of a pipeline on its entity table.
 create function millrace.write_triggers(p_pipeline millrace.pipelines)
 as $write$
-declare
   -- Any session can set millrace.projecting. The setting counts only for a role that may create
   -- objects in the schema millrace, as its owner may.
   c_theirs constant text := $f$(current_setting('millrace.projecting', true)

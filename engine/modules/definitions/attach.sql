@@ -14,7 +14,6 @@
 -- through a stage.
 create function millrace.write_calls()
 as $$
-declare
   c_body constant text := E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend';
 begin
   -- The snapshot of such a transaction lacks pipelines that others have defined since it began.
@@ -73,7 +72,6 @@ create function millrace.attach(p_pipeline text)
 -- attachment_fault() searches the functions for the names of columns as they are quoted here.
 set quote_all_identifiers = off
 as $$
-declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_key_type text := millrace.key_type(v_pipeline);
   v_statement text;

@@ -144,7 +144,6 @@ $$;
 create function millrace.check_columns(p_pipeline millrace.pipelines)
 stable
 as $$
-declare
   c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
     'timestamp with time zone', 'timestamp with time zone'];
 

@@ -157,7 +157,6 @@ $$;
 -- unchanged.
 create function millrace.check_definition(p_definition jsonb)
 as $$
-declare
   c_compiler constant text := '1';
   v_given record;
 

@@ -5,7 +5,6 @@
 -- stages, and makes it the current one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 as $$
-declare
   v_graph jsonb := p_definition -> 'graph';
   v_id int;
 
@@ -69,7 +68,6 @@ $$;
 -- limits before the table, as define() does, which mostly follows in the same transaction.
 create function millrace.add_columns(p_table regclass, variadic p_stages text[])
 as $$
-declare
   c_types constant text[] := array['text not null default ''pending''', 'text', 'jsonb', 'text',
     'int not null default 0', 'timestamptz', 'timestamptz'];
 
@@ -89,7 +87,6 @@ $$;
 -- p_mode: the mode of the table's lock.
 create function millrace.lock_definition(p_pipeline text, p_table regclass, p_mode text)
 as $$
-declare
   v_wait boolean := false;
 
 loop
@@ -118,7 +115,6 @@ set plan_cache_mode = force_generic_plan
 -- A definition's names of types and columns are unquoted, and are compared with the catalogue's.
 set quote_all_identifiers = off
 as $$
-declare
   v_name text := p_definition ->> 'pipeline';
   v_table regclass;
   v_pipeline_id int;

@@ -7,7 +7,6 @@
 -- that no other sweep does the same.
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 as $$
-declare
   v_look constant int := 5000;
   v_pipeline millrace.pipelines;
   v_progress millrace.due_progress;
@@ -86,7 +85,6 @@ $$;
 create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
 returns text[]
 as $$
-declare
   v_due text[];
 
 execute format(

@@ -63,7 +63,6 @@ create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
 as $$
-declare
   v_taken int;
 
 if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then

@@ -5,7 +5,6 @@
 create function millrace.bucket_quantile(p_counts bigint[], p_share float8) returns float8
 immutable
 as $$
-declare
   v_bounds float8[] := millrace.bucket_bounds();
   v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
   v_ordinal int := 1;
@@ -35,7 +34,6 @@ create function millrace.figure_rows(
 stable
 set millrace.plan = in_order
 as $$
-declare
   -- The time from which on all minutes are kept.
   v_kept timestamptz := date_trunc('hour', v_now - make_interval(hours => (
     select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
@@ -64,7 +62,6 @@ create function millrace.summed_figures(
 ) returns setof millrace.figure
 stable
 as $$
-declare
   v_pipeline_id int := (millrace.pipeline_named(p_pipeline)).id;
   v_stage_id int := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
@@ -124,7 +121,6 @@ create function millrace.figures(
 ) returns setof millrace.figure
 stable
 as $$
-declare
   -- The end of the present minute includes attempts that have just ended.
   v_to timestamptz := coalesce(p_to,
     date_trunc('minute', v_now, 'UTC') + interval '1 minute');
@@ -146,7 +142,6 @@ create function millrace.series(
 ) returns setof millrace.figure
 stable
 as $$
-declare
   v_seconds numeric := extract(epoch from p_step);
 
 if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then

@@ -9,7 +9,6 @@ create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_
 returns text[]
 set enable_seqscan = off
 as $$
-declare
   v_first text[] := array(
     select case when (
         select r.id

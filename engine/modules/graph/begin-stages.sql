@@ -44,7 +44,6 @@ create function millrace.begin_followers(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
 as $$
-declare
   v_follower record;
   v_wake int[] := '{}';
 

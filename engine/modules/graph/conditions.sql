@@ -76,7 +76,6 @@ $$;
 -- left out: the stage begins, and its claim fails the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
-declare
   v_batch record;
 
 select array_agg(r.id order by r.id) as runs,

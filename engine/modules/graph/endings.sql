@@ -5,7 +5,6 @@
 -- one of them anew.
 create function millrace.complete_and_end(p_stage_id int, p_items millrace.work[], p_name text)
 as $$
-declare
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
   v_stages int[] := array(
     select distinct vs.stage_id

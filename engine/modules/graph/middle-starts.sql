@@ -8,7 +8,6 @@ create function millrace.copy_earlier_results(
 )
 set millrace.plan = by_key
 as $$
-declare
   v_copied int[];
 
 with copied as (

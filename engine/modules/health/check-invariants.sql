@@ -34,7 +34,6 @@ $$;
 -- without faults, while no round is due, or while another sweep checks.
 create function millrace.go_on_checking(p_limit int) returns int
 as $$
-declare
   -- The last slice ends at this id, so that it includes attempts whose run is gone.
   c_end constant bigint := 9223372036854775807;
   v_progress millrace.check_progress;

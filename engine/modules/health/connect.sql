@@ -4,7 +4,6 @@
 create function public.millrace_keep_page(p_page_url text) returns jsonb
 set millrace.plan = free
 as $$
-declare
   v_own text := '^http://(localhost|127\.[0-9.]+|\[::1\])[:/]';
 
 update millrace.settings s

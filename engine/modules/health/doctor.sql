@@ -6,7 +6,6 @@ stable
 set millrace.plan = for_lists
 set quote_all_identifiers = off
 as $$
-declare
   v_newest bigint := coalesce((
     select r.id from millrace.runs r order by r.id desc offset 100 limit 1), 0);
   v_url text;

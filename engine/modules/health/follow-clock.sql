@@ -4,7 +4,6 @@
 -- p_limit: how many attempts are corrected.
 create function millrace.follow_clock(p_limit int) returns int
 as $$
-declare
   v_late timestamptz := v_now + interval '1 minute';
   v_done int;
 

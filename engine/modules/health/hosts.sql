@@ -7,7 +7,6 @@ create function public.millrace_attend(
   p_stages jsonb, p_release text default null, p_url text default null
 ) returns jsonb
 as $$
-declare
   v_states text[];
   v_ids int[];
   v_seen jsonb := jsonb_strip_nulls(jsonb_build_object(

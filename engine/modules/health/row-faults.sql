@@ -6,7 +6,6 @@ create function millrace.row_faults(
 ) returns setof millrace.fault
 stable
 as $$
-declare
   v_pipeline record;
 
 for v_pipeline in

@@ -47,7 +47,6 @@ returns table (
 stable
 set millrace.plan = for_lists
 as $$
-declare
   v_is_swept boolean := coalesce(millrace.last_sweep() > v_now - interval '1 minute', false);
 
 return query

@@ -12,7 +12,6 @@ returns table (
 )
 set millrace.plan = in_order
 as $$
-declare
   v_since timestamptz := millrace.alive_since();
   v_waiting text := case when exists (
     select from millrace.attempts a

@@ -7,7 +7,6 @@
 create function public.millrace_resume(p_items json) returns jsonb
 set lock_timeout = '2s'
 as $$
-declare
   v_items millrace.work[];
   v_item millrace.work;
   v_locked bigint[];
@@ -86,7 +85,6 @@ $$;
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
 as $$
-declare
   v_jobs jsonb;
 
 if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
@@ -128,7 +126,6 @@ $$;
 -- p_jobs: a list of {attempt, service, job_id, state: queued | running}.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 as $$
-declare
   v_noted int;
 
 with locked as (

@@ -6,7 +6,6 @@
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
 as $$
-declare
   v_job_id text := p_job ->> 'job_id';
 
 if p_job ? 'stage' then

@@ -3,7 +3,6 @@
 create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
-declare
   v_wanted text;
 
 -- pg_cron raises in the second of two sweeps that unschedule the job at once.

@@ -4,7 +4,6 @@
 -- owner's rights.
 create function millrace.caller() returns millrace.caller
 as $$
-declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
   v_caller millrace.caller;
 

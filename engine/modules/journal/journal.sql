@@ -11,7 +11,6 @@ create function millrace.note(
   p_said jsonb default '{}')
 returns bigint
 as $$
-declare
   v_caller millrace.caller := millrace.caller();
   v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
 
@@ -62,7 +61,6 @@ for each statement execute function millrace.keep_journal();
 -- that do not run.
 create function millrace.prune_journal()
 as $$
-declare
   v_before timestamptz := v_now
     - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
 

@@ -18,7 +18,6 @@ $$;
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
-declare
   v_groups text[] := case
     when p_keys[1] is not null then array(select '0' || k from unnest(p_keys) k)
   end;

@@ -10,7 +10,6 @@ create function millrace.room_in(
   out tokens float8, out is_whole boolean, out room float8, out opens_at timestamptz
 )
 as $$
-declare
   v_rate jsonb := p_limit.limits -> case p_key when '' then 'rate' else 'key_rate' end;
   v_count float8 := (v_rate ->> 'count')::float8;
   v_seconds float8 := (v_rate ->> 'per_seconds')::float8;

@@ -36,7 +36,6 @@ create function millrace.next_by_group(
 )
 set enable_hashjoin = on
 as $$
-declare
   v_most int := least(p_limit, 500);
   v_groups text[];
   v_first text;

@@ -10,7 +10,6 @@ create function millrace.pass_gate(
   p_stage_id int, p_limit int, out passed int, out ready int[]
 )
 as $$
-declare
   v_stage millrace.stages;
   v_next record;
   v_behind text;
@@ -94,7 +93,6 @@ $$;
 -- how many. A gate that raises an error is logged; the other gates go on.
 create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
-declare
   v_gate record;
   v_set record;
   v_passed int := 0;

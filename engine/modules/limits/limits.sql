@@ -21,7 +21,6 @@ create function millrace.enter_limits(p_stage_id int, p_may_wait boolean)
 returns millrace.stages
 set lock_timeout = '800ms'
 as $$
-declare
   v_stage millrace.stages;
 
 if not millrace.lock_limit(-p_stage_id, p_may_wait) then
@@ -64,7 +63,6 @@ create function millrace.room_in(
   p_is_next boolean, out room int, out wait_ms int
 )
 as $$
-declare
   v_in_work boolean := p_stage.function_name is not null;
   v_max int := case when v_in_work then (p_limit.limits ->> 'max_in_flight')::numeric end;
   v_busy boolean;
@@ -125,7 +123,6 @@ create function millrace.room_at(
   p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
 as $$
-declare
   v_each record;
   v_one record;
 
@@ -164,7 +161,6 @@ create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 set enable_hashjoin = on
 as $$
-declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
 
 return query
@@ -197,7 +193,6 @@ $$;
 -- p_room: how many attempts the limits allowed; p_taken: how many the stage took.
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
 as $$
-declare
   v_short_of int := case
     when p_taken >= p_room and (p_room > 0 or exists (
       select from millrace.attempts a
@@ -220,7 +215,6 @@ $$;
 -- Deletes buckets that are full, and ends throttles whose time is over.
 create function millrace.sweep_limits()
 as $$
-declare
   v_limit millrace.limits;
 
 delete from millrace.buckets d

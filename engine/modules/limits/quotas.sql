@@ -7,7 +7,6 @@
 -- the stages whose claims check quotas: those of pipelines with a quota and of their children.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
-declare
   v_quota jsonb := nullif(p_definition -> 'quota', 'null');
 
 update millrace.pipelines p
@@ -55,7 +54,6 @@ create function millrace.charge_starts(
   p_attempt_ids bigint[], out attempt_ids bigint[], out whys text[]
 )
 as $$
-declare
   v_busy text[] := array(
     select t.name
     from (
@@ -135,7 +133,6 @@ create function millrace.block_by_quota(
   p_stage millrace.stages, p_attempt_ids bigint[], p_whys text[]
 )
 as $$
-declare
   v_blocked bigint[];
 
 with claimed as materialized (
@@ -201,7 +198,6 @@ create function millrace.keep_to_quotas(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
 as $$
-declare
   v_back record := millrace.charge_starts(p_attempt_ids);
   v_released bigint[];
 
@@ -226,7 +222,6 @@ $$;
 -- locked entities.
 create function millrace.show_quota_blocked(p_stage millrace.stages, p_attempt_ids bigint[])
 as $$
-declare
   v_free text[];
 
 if p_attempt_ids is null then

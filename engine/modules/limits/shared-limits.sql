@@ -43,7 +43,6 @@ $$;
 -- Locks the shared limit of a name and returns it. Raises MR003 where no limit has the name.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
 as $$
-declare
   v_limit millrace.limits;
 
 perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_name;
@@ -80,7 +79,6 @@ $$;
 -- rate for each key of its stages, such as a host.
 create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
-declare
   v_fault text := millrace.schema_fault(
     millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits');
   v_limit millrace.limits;
@@ -103,7 +101,6 @@ $$;
 -- Drops a shared limit. Raises MR004 where a stage names it.
 create function millrace.drop_limit(p_name text)
 as $$
-declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
   v_named_by text;
 

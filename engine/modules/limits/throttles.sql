@@ -35,7 +35,6 @@ create function millrace.end_throttle_of(
   p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb
 ) returns jsonb
 as $$
-declare
   v_name text := p_request ->> 'limit';
 
 if not millrace.end_throttle(
@@ -55,7 +54,6 @@ create function millrace.put_throttle(
   p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
-declare
   v_name text := p_request ->> 'limit';
   v_limits jsonb := p_request -> 'limits';
   v_schema jsonb := millrace.shared_limit_schema();

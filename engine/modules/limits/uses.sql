@@ -4,7 +4,6 @@
 create function millrace.window_of(p_amount jsonb) returns tstzrange
 strict
 as $$
-declare
   v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
   v_since timestamptz :=
     to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
@@ -24,7 +23,6 @@ create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (
   kind text, spent numeric, reserved numeric, unspent numeric, average numeric, is_spent boolean)
 as $$
-declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
 
 return query

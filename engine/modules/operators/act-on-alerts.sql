@@ -5,7 +5,6 @@
 create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_entry bigint)
 returns jsonb
 as $$
-declare
   v_like jsonb := p_request;
   v_reason text := nullif(millrace.plain_text(p_request ->> 'reason', 500), '');
   v_silence millrace.silences;

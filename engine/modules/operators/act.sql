@@ -13,7 +13,6 @@ $$;
 -- Returns what the journal entry needs, with the answer as outcome.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb) returns jsonb
 as $$
-declare
   v_run bigint := (p_request ->> 'run')::numeric;
   v_pipeline text;
   v_did jsonb;
@@ -48,7 +47,6 @@ create function millrace.act_on_stage(
   p_caller millrace.caller, p_request jsonb, p_entry bigint, p_does text
 ) returns jsonb
 as $$
-declare
   v_pipeline millrace.pipelines;
   v_stage millrace.stages;
   v_outcome jsonb;
@@ -79,7 +77,6 @@ $$;
 create function millrace.act(p_request jsonb, p_caller millrace.caller default null) returns jsonb
 set millrace.plan = by_index
 as $$
-declare
   v_caller millrace.caller := coalesce(p_caller, millrace.caller());
   v_entry bigint := nextval('millrace.journal_id_seq');
   v_verb record;
@@ -118,7 +115,6 @@ $$;
 -- names a run by run, or by pipeline and entity, and a shared limit by limit.
 create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
-declare
   v_caller millrace.caller := millrace.caller();
 
 -- Locks the operator's row, so that a person who revokes the operator's rights waits for this call.

@@ -25,7 +25,6 @@ create function millrace.preview_bulk(
   p_reason text)
 returns millrace.bulks
 as $$
-declare
   v_verb text := p_do ->> 'verb';
   v_pipeline millrace.pipelines;
   v_stage_id int;
@@ -101,7 +100,6 @@ $$;
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
-declare
   v_verb text := p_request ->> 'verb';
   v_bulk millrace.bulks;
 
@@ -166,7 +164,6 @@ create function millrace.work_slice(p_bulk_id bigint, p_most int default null)
 returns millrace.bulks
 set lock_timeout = '200ms'
 as $$
-declare
   v_bulk millrace.bulks;
   v_verb text;
   v_pipeline text;

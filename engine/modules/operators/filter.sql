@@ -18,7 +18,6 @@ $$;
 create function millrace.check_request(p_request jsonb, p_fields jsonb, p_name text)
 stable
 as $$
-declare
   v_forms constant jsonb := $json${
     "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
     "text": {"type": "string", "minLength": 1, "maxLength": 500},
@@ -62,7 +61,6 @@ create function millrace.scan_rows(
 )
 stable
 as $$
-declare
   v_most int := case when p_condition like '%millrace.attempts%' then 2500 else 20000 end;
 
 execute format('select array(select r.id from (select r.* from (%1$s) r order by %2$s limit %3$s)'
@@ -86,7 +84,6 @@ create function millrace.failed_heads(p_pipelines int[], p_stage_id int, p_code 
 returns text[]
 stable
 as $$
-declare
   v_heads text[];
 
 if p_stage_id is null and p_code is null then
@@ -132,7 +129,6 @@ create function millrace.find_alike(
 stable
 set millrace.plan = in_order
 as $$
-declare
   v_status text := p_filter ->> 'status';
   v_cursor text := p_filter ->> 'cursor';
   v_code text := quote_literal(p_filter ->> 'error_code');
@@ -237,7 +233,6 @@ create function millrace.find_runs(
 )
 stable
 as $$
-declare
   v_more record;
 
 if not p_filter ?| '{stage,error_code}'

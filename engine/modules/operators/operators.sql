@@ -4,7 +4,6 @@
 create function millrace.authorize(p_query jsonb default null, p_fields jsonb default null)
 returns millrace.caller
 as $$
-declare
   v_caller millrace.caller := millrace.caller();
 
 if v_caller.role is null then
@@ -46,7 +45,6 @@ create function millrace.run_seen(
 returns millrace.runs
 stable
 as $$
-declare
   v_run millrace.runs;
 
 select r.* into v_run

@@ -5,7 +5,6 @@ create function public.millrace_costs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
 as $$
-declare
   v_caller millrace.caller := millrace.authorize(p_query, millrace.filter_fields());
   v_found record := millrace.find_runs(
     millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'), p_query || '{"limit": 2000}');

@@ -167,7 +167,6 @@ create function public.millrace_series(p_query jsonb) returns jsonb
 set millrace.reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
 as $$
-declare
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
 
@@ -227,7 +226,6 @@ $$;
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 set millrace.reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
 as $$
-declare
   v_found record;
 
 v_found := millrace.find_entries(v_caller, 'millrace.alerts',
@@ -247,7 +245,6 @@ set millrace.reads = '{"pipeline": "name", "run": "id",
   "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
   "cursor": "cursor", "limit": "size"}'
 as $$
-declare
   v_found record;
 
 v_found := millrace.find_entries(v_caller, 'millrace.journal', concat_ws(' and ', 'true',

@@ -37,7 +37,6 @@ create function public.millrace_touched(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "stage": "name"}'
 as $$
-declare
   v_id int := (millrace.stage_named(v_pipeline.name, p_query ->> 'stage')).id;
   v_runs record := millrace.find_runs(array[v_pipeline.id], '{"limit": 2500}');
 

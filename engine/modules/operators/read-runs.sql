@@ -56,7 +56,6 @@ create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
 as $$
-declare
   v_caller millrace.caller := millrace.authorize(p_query, millrace.filter_fields()
     || '{"text": "text", "count": "boolean", "cursor": "cursor", "limit": "size"}');
   v_counts boolean := p_query @> '{"count": true}';
@@ -103,7 +102,6 @@ create function public.millrace_run(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"run": "id"}'
 as $$
-declare
   v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
 
 return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
@@ -201,7 +199,6 @@ create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
 as $$
-declare
   v_attempt millrace.attempts;
 
 select a.* into v_attempt

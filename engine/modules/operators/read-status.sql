@@ -7,7 +7,6 @@ create function public.millrace_status(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "value": "text"}'
 as $$
-declare
   v_found jsonb;
 
 if v_pipeline.status is null then

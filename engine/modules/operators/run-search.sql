@@ -5,7 +5,6 @@ returns setof bigint
 stable
 set enable_seqscan = off
 as $$
-declare
   v_test text := case millrace.label_search(p_pipeline)
     when 'prefix' then format('like %L', regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%')
     when 'exact' then format('= %L', p_text)
@@ -25,7 +24,6 @@ create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id tex
 returns text
 stable
 as $$
-declare
   v_label text;
 
 if p_pipeline.label_column is not null then
@@ -47,7 +45,6 @@ create function public.millrace_search(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"pipeline": "name", "text": "key"}'
 as $$
-declare
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');
   v_trace uuid := case when millrace.input_fault(v_text, 'uuid') is null then v_text end;

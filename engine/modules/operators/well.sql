@@ -11,7 +11,6 @@ create function millrace.well(p_caller millrace.caller, p_anew boolean) returns 
 stable
 set millrace.plan = for_lists
 as $$
-declare
   v_faults jsonb;
 
 with stuck as materialized (

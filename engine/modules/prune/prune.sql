@@ -24,7 +24,6 @@ $$;
 -- run that is locked then, or whose parent waits, keeps its results until it is deleted.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
-declare
   v_ids bigint[] := (
     select millrace.next_ended(p_pipeline.id, g.seen_at, g.seen_id, t.days)
     from millrace.prune_progress g
@@ -97,7 +96,6 @@ $$;
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
-declare
   v_until timestamptz := v_now + interval '1 second';
   v_before timestamptz :=
     v_now - make_interval(days => millrace.setting('retention_days')::int);
@@ -230,7 +228,6 @@ from (
 -- would be forgotten within a day.
 create function millrace.forget_leftovers()
 as $$
-declare
   v_oldest_post timestamptz := (
     select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
 

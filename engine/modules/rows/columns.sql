@@ -51,7 +51,6 @@ create function millrace.pipeline_named(p_pipeline text, p_seen text[] default n
 returns millrace.pipelines
 stable
 as $$
-declare
   v_pipeline millrace.pipelines;
 
 select p.* into v_pipeline

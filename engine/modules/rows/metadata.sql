@@ -9,7 +9,6 @@ create function millrace.copy_metadata(
   out ids bigint[], out faults text[]
 )
 as $$
-declare
   v_limit constant int := 65536;
   v_given boolean := p_values is not null;
 

@@ -10,7 +10,6 @@ create function millrace.in_halves(
 )
 set lock_timeout = '200ms'
 as $$
-declare
   v_half int := cardinality(p_keys) / 2;
   v_kind text;
   v_left record;

@@ -21,7 +21,6 @@ $$;
 -- and the error goes into millrace.log.
 create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
-declare
   -- Calls group_key() for long values alone, since the call costs more than reading the row.
   c_key constant text := 'case when octet_length(r.value::text) > 400 '
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';

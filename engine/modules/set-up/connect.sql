@@ -6,7 +6,6 @@ create function public.millrace_connect(p_project_url text, p_wake_secret text,
   p_once boolean default false) returns jsonb
 set millrace.plan = free
 as $$
-declare
   v_secret record;
 
 -- A function's first request registers the project, and /connect may do so at the same time. Both

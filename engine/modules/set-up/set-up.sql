@@ -56,7 +56,6 @@ where not exists (select from cron.job c where c.jobname = j.name);
 -- squash.
 create function millrace.set_up() returns text[]
 as $$
-declare
   v_missing text[] := array(select m.what from millrace.missing_set_up m);
 
 insert into millrace.settings (name, value)

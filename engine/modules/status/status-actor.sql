@@ -4,7 +4,6 @@
 create function millrace.actor(p_table regclass) returns text
 stable
 as $$
-declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
   v_given text := nullif(current_setting('millrace.actor', true), '');
   v_claims jsonb;

@@ -5,7 +5,6 @@ create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 )
 as $$
-declare
   v_decision jsonb := (
     select s.shows #> array['answers', p_value, 'decision']
     from millrace.stages s
@@ -52,7 +51,6 @@ create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
 )
 as $$
-declare
   v_error constant jsonb := jsonb_build_object(
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;

@@ -3,7 +3,6 @@
 -- the old one, since rows that have failed keep it.
 create function millrace.check_values(p_definition jsonb)
 as $$
-declare
   v_changed text[] := array(
     select b.value
     from millrace.pipelines p
@@ -38,7 +37,6 @@ create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
 )
 as $$
-declare
   v_status jsonb := p_definition #> '{entity,status}'
     || jsonb_build_object('positions', p_definition -> 'positions');
   v_lookup regclass := to_regclass(v_status ->> 'lookup');

@@ -10,7 +10,6 @@ stable
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
-declare
   v_pipeline millrace.pipelines;
   v_history jsonb;
 

@@ -1,7 +1,6 @@
 -- Fails the live runs of rows for good. The message is the text in the row's error column.
 create function millrace.give_up_by_value(p_pipeline_id int, p_ids text[])
 as $$
-declare
   v_pipeline millrace.pipelines;
   v_run_id bigint;
   v_stage text;

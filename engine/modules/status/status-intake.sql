@@ -31,7 +31,6 @@ create function millrace.on_values_written(
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
-declare
   v_group record;
 
 for v_group in
@@ -94,7 +93,6 @@ create function millrace.on_retries_moved(
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
-declare
   v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;
   v_wrong record;
   v_stages int[];

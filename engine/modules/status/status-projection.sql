@@ -7,7 +7,6 @@ create function millrace.show_statement(
 ) returns text
 stable
 as $write$
-declare
   v_history jsonb := p_pipeline.status -> 'history';
   v_table text := p_pipeline.entity_table::text;
   v_key text := quote_ident(p_pipeline.entity_key);
@@ -72,7 +71,6 @@ $write$;
 -- look at the runs, which saves a seventh of its time.
 create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
-declare
   c_show constant text := $f$
 declare
   v_now timestamptz := %s;

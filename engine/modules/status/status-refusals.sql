@@ -20,7 +20,6 @@ create function millrace.refuse_move(
 )
 stable
 as $$
-declare
   v_pipeline millrace.pipelines;
   v_known text := (
     select string_agg(v.value, ', ' order by v.sort_order)

@@ -8,7 +8,6 @@ create function millrace.start_at_value(
   p_ids text[]
 )
 as $$
-declare
   v_at record;
   v_why text;
   v_hint text;

@@ -2,7 +2,6 @@
 -- backoff. Returns how many rows it locked and wrote, p_limit at most.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 as $$
-declare
   v_pipeline millrace.pipelines;
   v_ids text[];
 

@@ -5,7 +5,6 @@
 -- write memory to sort.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
-declare
   v_status jsonb := p_pipeline.status;
   v_history jsonb := v_status -> 'history';
   v_column text := quote_ident(v_status ->> 'column');

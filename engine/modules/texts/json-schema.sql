@@ -9,7 +9,6 @@ create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text
 returns text
 immutable
 as $$
-declare
   v_type text := jsonb_typeof(p_value);
   v_text text := case v_type when 'string' then p_value #>> '{}' end;
   v_size numeric := case v_type

@@ -4,7 +4,6 @@
 -- verb takes many at once. Returns the outcome of the last run, or {}.
 create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
-declare
   v_verb record;
   v_run bigint;
   v_locked record;
@@ -35,7 +34,6 @@ create function millrace.do_to_all(
   p_runs bigint[], p_verb text, out wake int[], out did jsonb
 )
 as $$
-declare
   v_fault millrace.runs;
 
 if p_verb = 'cancel' then
@@ -81,7 +79,6 @@ create function millrace.end_stage(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )
 as $$
-declare
   v_fails boolean := p_do ->> 'verb' = 'fail';
   v_attempt millrace.attempts;
   v_item millrace.work;

@@ -17,7 +17,6 @@ create function millrace.row_part(
   p_run millrace.runs, p_columns jsonb, p_writes boolean default false
 ) returns jsonb
 as $$
-declare
   v_row jsonb;
   v_pipeline millrace.pipelines;
 
@@ -43,7 +42,6 @@ create function millrace.edit_one(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )
 as $$
-declare
   v_part text := case when p_do ? 'row' then 'row' else 'result' end;
   v_new jsonb := p_do -> v_part;
   v_stage millrace.stages;

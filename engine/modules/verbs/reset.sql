@@ -6,7 +6,6 @@ create function millrace.reset_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
 as $$
-declare
   v_stages int[] := p_stage.dependents || p_stage.stage_id;
 
 if p_stage.stage_id is null then
@@ -29,7 +28,6 @@ create function millrace.reset_failed_children(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
 as $$
-declare
   v_fan_out millrace.fan_outs;
   v_failed record;
   v_entities text[];

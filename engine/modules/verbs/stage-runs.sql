@@ -12,7 +12,6 @@ create function millrace.lock_stage(
   out run millrace.runs,
   out version_stage millrace.version_stages)
 as $$
-declare
   v_pipeline text;
   v_parent millrace.runs;
   v_state text;
@@ -106,7 +105,6 @@ create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigin
 stable
 set enable_seqscan = off set enable_indexonlyscan = off
 as $$
-declare
   v_run bigint := (
     select max(r.id)
     from millrace.runs r

@@ -9,7 +9,6 @@ create function millrace.start(
 ) returns bigint
 set millrace.plan = by_index
 as $$
-declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
   -- Looks for any run: a run whose stages are all skipped is over already.
@@ -31,7 +30,6 @@ create function millrace.start(
 ) returns jsonb
 set millrace.plan = by_index
 as $$
-declare
   v_started record := millrace.start_rows(
     millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_restart);
   v_live int := cardinality(v_started.live);
@@ -51,7 +49,6 @@ create function millrace.start_rows(
   out locked text[], out live text[]
 )
 as $$
-declare
   v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
     else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
   v_new text[];

@@ -6,7 +6,6 @@ create function millrace.switch(
   p_pipeline millrace.pipelines, p_stage millrace.stages, p_request jsonb, p_entry bigint
 ) returns jsonb
 as $$
-declare
   v_enabled boolean := p_request ->> 'verb' = 'unpause';
 
 update millrace.pipelines p

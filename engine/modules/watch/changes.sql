@@ -5,7 +5,6 @@
 -- rows together cause at most 100 messages a second. Logs an error and never raises.
 create function millrace.send_changes(p_pipeline_id int, p_entity_ids text[])
 as $$
-declare
   v_gap interval := greatest(
     (select count(*) from millrace.watches) * interval '10 ms', interval '200 ms');
   v_due record;

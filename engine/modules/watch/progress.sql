@@ -6,7 +6,6 @@
 create function millrace.expected_end(p_run millrace.runs, p_seconds json) returns timestamptz
 stable
 as $$
-declare
   v_stage record;
   v_end timestamptz;
   v_ends jsonb := '{}';
@@ -72,7 +71,6 @@ returns millrace.runs
 stable
 set millrace.plan = by_key
 as $$
-declare
   v_run millrace.runs;
 
 select r.* into v_run
@@ -122,7 +120,6 @@ create function millrace_evidence.visible_rows(
 stable
 set millrace.callers = everybody
 as $$
-declare
   v_seen json;
 
 execute format('select json_object_agg(k.key, e.%1$I::text) from unnest($1) k(key) '
@@ -141,7 +138,6 @@ create function millrace_evidence.progress_of(
 security definer
 set millrace.callers = everybody
 as $$
-declare
   v_topic text;
   v_pipeline millrace.pipelines;
   v_rows json[] := '{}';
