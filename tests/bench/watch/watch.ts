@@ -1,4 +1,4 @@
-// What watched rows cost the workers' transitions: 10,000 of them while nobody watches, while 200 of the rows are watched, and while
+// Measures the cost of watched rows to the workers' transitions: 10,000 while nobody watches, while 200 rows are watched, and while
 // 5,000 rows of another pipeline are.
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
