@@ -42,7 +42,7 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
   // As `millrace dev` does: `check` weighs functions by what Deno has fetched, and fetches nothing itself.
   expect(await fetchPackages(path.join(place, 'supabase', 'functions'))).toEqual([]);
   expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
-  // What begins as `sync` writes it is a file of types, wherever it stands.
+  // A file that begins as `sync` writes it is a file of types, wherever it stands.
   write(
     place,
     'web/src/leads.ts',
