@@ -68,7 +68,7 @@ loop
       from millrace.attempts a
       cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
       where a.id = any (v_locked)
-        and (r.pipeline_id <> v_group.pipeline_id or r.entity_id = any (v_entities)));
+        and (r.pipeline_id <> v_group.pipeline_id or millrace.key_of(r) = any (v_entities)));
   end if;
 end loop;
 v_runs := array(

@@ -9,6 +9,22 @@
 --   create function millrace.values_of_entities(
 --     p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) returns millrace.row_values
 
+-- Names the row that a run reads. A copy's entity is its own, so that whatever goes by entities,
+-- such as the newest run of a row, keeps the copy apart.
+create function millrace.key_of(p_run millrace.runs) returns text
+immutable
+as $$
+select case when p_run.copy_of is null then p_run.entity_id else substr(p_run.entity_id, 18) end
+$$;
+
+-- Tells whether an entity that has the form of a copy is one: a row's own key may have it.
+create function millrace.is_copy(p_pipeline_id int, p_id text) returns boolean
+as $$
+return exists (
+  select from millrace.runs r
+  where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_of is not null);
+$$;
+
 -- Inserts runs of the current version for locked entities that have no live run.
 -- ids: the runs, in the order of p_entity_ids.
 -- keys: the concurrency keys of their rows at p_stage; null where the stage has none.

@@ -67,9 +67,9 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Deletes the runs of rows that are deleted or truncated, and raises MR005 where the key of a row
--- changes. The trigger's arguments are the pipeline's id and the column of the key; those for
--- truncate lack the column.
+-- Deletes the runs of rows that are deleted or truncated, and their copies. Raises MR005 where the
+-- key of a row changes. The trigger's arguments are the pipeline's id and the column of the key;
+-- those for truncate lack the column.
 create function millrace.on_rows_gone() returns trigger
 set millrace.plan = by_index
 as $$
@@ -99,8 +99,16 @@ else
   perform millrace.delete_runs(array(
     select r.id
     from millrace.runs r
-    where r.entity_id = any (v_ids) and r.pipeline_id = tg_argv[0]::int
     -- by key
+    where r.id = any (array(
+      select o.id
+      from millrace.runs o
+      where o.entity_id = any (v_ids) and o.pipeline_id = tg_argv[0]::int
+      union all
+      select o.id
+      from millrace.runs o
+      where substr(o.entity_id, 18) = any (v_ids) and o.pipeline_id = tg_argv[0]::int
+        and o.copy_of is not null))
     order by r.id + 0
     for update));
   perform millrace.hook_rows_gone(tg_argv[0]::int, v_ids);

@@ -8,13 +8,57 @@
 --   __started, __queued, __apply_outcomes    the projection's updates of the rows
 --   __intake, __since  triggers' functions: the status that a user writes, and when it began
 
+-- Returns the body of project_entities(). The function sets the depth of triggers, by which the
+-- intake triggers know the engine's update, and leaves copies out: none shows on a row.
+create function millrace.projecting_body() returns text
+immutable
+as $$
+return $f$
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text;
+  v_written boolean;
+begin
+  if p_how = 'apply' and (p_changes is null
+    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
+    return false;
+  elsif exists (
+      select from millrace.runs r
+      where r.pipeline_id = p_pipeline_id and r.copy_of is not null) then
+    p_changes := array(select c from unnest(p_changes) c
+      where not (c.entity_id ^@ 'copy ' and millrace.is_copy(p_pipeline_id, c.entity_id)));
+    p_ids := nullif(array(select i from unnest(p_ids) i
+      where not (i ^@ 'copy ' and millrace.is_copy(p_pipeline_id, i))), '{}');
+  end if;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  case p_pipeline_id
+%s  end case;
+  v_said := set_config('millrace.projecting', v_outer, true);
+  perform millrace.hook_entities_changed(p_pipeline_id, p_ids, p_changes);
+  return v_written;
+end $f$;
+$$;
+
 -- Writes lock_entities(), rows_of_entities(), values_of_entities(), sizes_of_entities() and
 -- project_entities(). Each has a branch for every pipeline that calls the pipeline's own function.
 -- A call by a name in a variable would be planned anew each time, which took 6 % of a row's way
 -- through a stage.
 create function millrace.write_calls()
 as $$
-  c_body constant text := E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend';
+  c_body constant text := $f$
+declare
+  v_ids text[] := p_ids;
+begin
+  if array_to_string(p_ids, ' ') like '%%copy %%' then
+    p_ids := array(
+      select case when i.id ^@ 'copy ' and millrace.is_copy(p_pipeline_id, i.id)
+        then substr(i.id, 18) else i.id end
+      from unnest(p_ids) i(id));
+  end if;
+  case p_pipeline_id
+%s    else null;
+  end case;
+end $f$;
 begin
   -- The snapshot of such a transaction lacks pipelines that others have defined since it began.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
@@ -32,35 +76,19 @@ begin
     ('lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', 'return',
       'millrace.%s__lock(p_ids, p_wait)', c_body),
     ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', 'return',
-      'millrace.%s__rows(p_ids, p_each)', c_body),
+      'case when p_ids = v_ids then millrace.%1$s__rows(p_ids, p_each) else millrace.edited_rows('
+      'p_pipeline_id, v_ids, millrace.%1$s__rows(p_ids, p_each)) end', c_body),
     ('values_of_entities(p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) '
       'returns millrace.row_values', 'return',
       'millrace.%s__values(p_ids, p_new, p_stage)', c_body),
     ('sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]', 'return',
       'millrace.%s__sizes(p_ids)', c_body),
-    -- project_entities() sets the depth of triggers, by which the intake triggers know the engine's
-    -- update.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
       'case p_how when ''apply'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
       'when ''started'' then millrace.%1$s__started(p_stage, millrace.now(), p_ids) '
-      'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end', $f$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
-  v_written boolean;
-begin
-  if p_how = 'apply' and (p_changes is null
-    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
-    return false;
-  end if;
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  case p_pipeline_id
-%s  end case;
-  v_said := set_config('millrace.projecting', v_outer, true);
-  perform millrace.hook_entities_changed(p_pipeline_id, p_ids, p_changes);
-  return v_written;
-end $f$)) c(head, gives, branch, body)
+      'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end',
+      millrace.projecting_body())) c(head, gives, branch, body)
   cross join millrace.pipelines p
   group by c.head, c.body;
 end

@@ -17,12 +17,14 @@ with copied as (
     d.created_at, d.started_at, d.finished_at, d.output, d.deleted_after
   from millrace.runs r
   cross join lateral (
-    select o.id
-    from millrace.runs o
-    where o.entity_id = any (array[r.entity_id])
-      and o.pipeline_id = r.pipeline_id and o.id < r.id
-    order by o.entity_id desc, o.id desc
-    limit 1) o
+    select coalesce(r.copy_of, (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = any (array[r.entity_id])
+        and o.pipeline_id = r.pipeline_id and o.id < r.id
+      order by o.entity_id desc, o.id desc
+      limit 1)) as id
+    offset 0) o
   -- by key
   cross join lateral (
     select a.*

@@ -35,7 +35,7 @@ loop
       and r.status = 'running'
       and r.id > $2
       and r.id <= $3
-      and not exists (select from %1$s e where e.%2$I = r.entity_id::%4$s)
+      and not exists (select from %1$s e where e.%2$I = millrace.key_of(r)::%4$s)
     union all
     select 'a row that shows queued or started has a live run', l.id, null::bigint,
       format('row %%s of %%s, whose last run is %%s: select millrace.start(%%L, %%L, %%L)',

@@ -111,8 +111,8 @@ select json_agg(j order by j.attempt)::jsonb
 into v_jobs
 from (
   select t.id as attempt, coalesce(t.submission_id, t.id) as submission, r.trace_id,
-    p.name as pipeline, t.stage, t.function_name as function, t.service, t.job_id, r.entity_id,
-    t.deadline_at, t.job_started_at is null as awaits_start
+    p.name as pipeline, t.stage, t.function_name as function, t.service, t.job_id,
+    millrace.key_of(r) as entity_id, t.deadline_at, t.job_started_at is null as awaits_start
   from taken t
   join millrace.pipelines p on p.id = t.pipeline_id
   join millrace.runs r on r.id = t.run_id) j;

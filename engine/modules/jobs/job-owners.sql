@@ -29,7 +29,7 @@ return (
     select a.id, a.state = 'waiting' as waits, jsonb_build_object('function', s.function_name,
       'service', a.service, 'pipeline', p.name, 'stage', s.name,
       'submission', coalesce(a.submission_id, a.id), 'trace_id', r.trace_id,
-      'entity_id', r.entity_id,
+      'entity_id', millrace.key_of(r),
       'ended', r.status <> 'running' or a.state not in ('waiting', 'failed')) as owner
     from (
       select o.*

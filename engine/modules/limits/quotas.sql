@@ -237,7 +237,7 @@ perform millrace.project_guarded(p_stage, 'apply', array(
     p_retry_count => a.retry_count)
   from millrace.attempts a
   cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-  where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);
+  where a.id = any (p_attempt_ids) and millrace.key_of(r) = any (v_free)), null);
 $$;
 
 -- Lists what each tenant has used of its pipeline's quota in the present window, and its blocked

@@ -32,9 +32,12 @@ if p_request ->> 'verb' = 'edit' and not p_caller.payloads then
   raise exception '42501: you may not see results, and so edit none'
     using hint = 'Ask whoever runs this project for the right to payloads.';
 end if;
+perform millrace.refuse('copy is true, but only an edit makes one', 'Leave it out.', 'MR002')
+where p_request @> '{"copy": true}' and p_request ->> 'verb' <> 'edit';
 v_did := millrace.do_to_runs(array[v_run], p_request);
 return jsonb_build_object(
-  'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
+  'pipeline', v_pipeline, 'stage', p_request -> 'stage',
+  'run_ids', array_remove(array[v_run, (v_did -> 'copy')::bigint], null),
   'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
     'run', v_run, 'status', (select r.status from millrace.runs r where r.id = v_run))));
 $$;
@@ -139,7 +142,7 @@ end if;
 perform millrace.check_request(p_request, jsonb_build_object('verb', array(
   select v.verb from millrace.verbs v where v.is_open)) || '{
   "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",
-  "attempt": "id", "last": "id", "result": "any", "row": "object",
+  "attempt": "id", "last": "id", "result": "any", "row": "object", "copy": "boolean",
   "reason": "reason", "operator": "text", "pipeline": "name", "run": "id", "entity": "key",
   "limits": "object", "limit": "name", "until": "time", "minutes": "minutes", "count": "count",
   "alert": "id", "silence": "id", "kind": "name", "bulk": "id", "do": "object",

@@ -202,7 +202,7 @@ v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
 v_free := array(
   select r.id
   from millrace.runs r
-  where r.id = any (v_wanted) and r.entity_id = any (v_entities)
+  where r.id = any (v_wanted) and millrace.key_of(r) = any (v_entities)
   order by r.id
   for no key update skip locked);
 v_still := array(

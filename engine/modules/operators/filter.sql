@@ -203,7 +203,7 @@ v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_li
       'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end,
   -- The condition reads attempts, so scan_rows() checks 2,500 runs.
   case when p_filter ? 'text' then format($sql$(
-    select strpos(lower(concat_ws(' ', r.entity_id, millrace.label_of(p, r.entity_id), (
+    select strpos(lower(concat_ws(' ', r.entity_id, millrace.label_of(p, millrace.key_of(r)), (
         select string_agg(a.error ->> 'message', ' ') from millrace.attempts a
         where a.run_id = r.id), (
         select m.value from millrace.run_metadata m

@@ -19,10 +19,10 @@ execute format($sql$
     from (
       (select o.%2$I from %1$s o order by o.%2$I desc limit 4000)
       union
-      (select r.entity_id::%5$s from millrace.runs r
+      (select millrace.key_of(r)::%5$s from millrace.runs r
        where r.pipeline_id = %6$s and r.status = 'running' limit 4000)
       union
-      (select r.entity_id::%5$s from millrace.runs r
+      (select millrace.key_of(r)::%5$s from millrace.runs r
        where r.pipeline_id = %6$s and r.status = 'failed' order by r.finished_at desc limit 4000)
     ) k(key)
     join %1$s t on t.%2$I = k.key

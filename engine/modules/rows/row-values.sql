@@ -72,3 +72,16 @@ begin%s
 end $f$, v_reads, v_paying));
 end
 $write$;
+
+-- Puts the values that people gave to copies in place of those of their rows.
+create function millrace.edited_rows(p_pipeline_id int, p_ids text[], p_rows json[])
+returns json[]
+as $$
+return array(
+  select coalesce((
+    select json_object_agg(e.key, coalesce((c.edited -> e.key)::json, e.value))
+    from millrace.runs c
+    cross join json_each(i.entity) e
+    where c.entity_id = i.id and c.pipeline_id = p_pipeline_id and c.copy_of is not null), i.entity)
+  from unnest(p_ids, p_rows) i(id, entity));
+$$;

@@ -12,7 +12,7 @@ for v_run_id, v_stage, v_cause in execute format($q$
   from millrace.runs r
   join millrace.attempts a on a.run_id = r.id and a.state < 'completed'
   join millrace.stages s on s.id = a.stage_id
-  join %s e on e.%I = any (array[r.entity_id::%s])
+  join %s e on e.%I = any (array[millrace.key_of(r)::%s])
   where r.pipeline_id = $1
     and r.entity_id = any ($2)
     and r.status = 'running'

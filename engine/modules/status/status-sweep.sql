@@ -12,7 +12,7 @@ execute format($q$
     from millrace.stages s
     join millrace.attempts a on a.stage_id = s.id
     join millrace.runs r on r.id = a.run_id
-    join %2$s e on e.%1$I = any (array[r.entity_id::%3$s])
+    join %2$s e on e.%1$I = any (array[millrace.key_of(r)::%3$s])
     where s.pipeline_id = $1
       and s.shows ->> 'backoff' <> s.shows ->> 'queued'
       and a.queue_at between $2 and $3

@@ -1,5 +1,5 @@
 -- Editing: a person gives another result of a stage, or other values of the row, and the run goes
--- on from there. The stage's form has the schemas that check the new values.
+-- on from there, or a copy of it. The stage's form has the schemas that check the new values.
 
 -- Saves the form of a stage, {"result": …, "row": …}: the schemas of its result and of the columns
 -- that people may edit. The stage's function calls this when it starts.
@@ -12,7 +12,7 @@ return '{}';
 $$;
 
 -- Returns the columns of a run's row that p_columns names. With p_writes it writes the values of
--- p_columns into them instead, and returns null.
+-- p_columns into them instead, and returns null. A copy keeps these values in its own row.
 create function millrace.row_part(
   p_run millrace.runs, p_columns jsonb, p_writes boolean default false
 ) returns jsonb
@@ -21,6 +21,10 @@ as $$
   v_pipeline millrace.pipelines;
 
 select p.* into v_pipeline from millrace.pipelines p where p.id = p_run.pipeline_id;
+if p_writes and p_run.copy_of is not null then
+  update millrace.runs r set edited = coalesce(r.edited, '{}') || p_columns where r.id = p_run.id;
+  return null;
+end if;
 execute format(case
   when p_writes then 'update %s e set %s from jsonb_populate_record(null::%1$s, $2) r '
     'where e.%3$I = $1::%4$s returning null'
@@ -29,15 +33,16 @@ execute format(case
     select string_agg(format(case when p_writes then '%1$I = r.%1$I' else 'e.%I' end, c), ', ')
     from jsonb_object_keys(p_columns) c), v_pipeline.entity_key, millrace.key_type(v_pipeline))
 into v_row
-using p_run.entity_id, p_columns;
-return v_row;
+using millrace.key_of(p_run), p_columns;
+return (millrace.edited_rows(
+  p_run.pipeline_id, array[p_run.entity_id], array[v_row::json]))[1];
 $$;
 
 -- Gives a stage of a locked run another result, and starts the stages that depend on it over; or
 -- gives the row other values, and starts the stage over, too. Raises MR004 where the edited attempt
 -- is no longer the stage's newest, or the run has a newer attempt than the caller saw. Raises MR002
--- where the form refuses the value.
--- did: the values before and after.
+-- where the form refuses the value. With copy, all of that happens to a copy of the run.
+-- did: the values before and after, and the run of the copy.
 create function millrace.edit_one(
   p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
 )
@@ -63,6 +68,16 @@ perform millrace.refuse(coalesce(
   'Correct it by the form that millrace_attempt() shows.', 'MR002');
 did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millrace.payload_json(
   case v_part when 'row' then millrace.row_part(p_run, v_new) else v_was.output end));
+if p_do @> '{"copy": true}' then
+  insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, quota_of, quota_key,
+    given, created_at, copy_of, edited)
+  values (p_run.pipeline_id, p_run.version_id,
+    format('copy %s of %s', left(gen_random_uuid()::text, 8), millrace.key_of(p_run)),
+    p_run.metadata_id, p_run.quota_of, p_run.quota_key, p_run.given, v_now, p_run.id, p_run.edited)
+  returning * into p_run;
+  perform millrace.copy_earlier_results(p_stage, array[p_run.id]);
+  did := did || jsonb_build_object('copy', p_run.id);
+end if;
 perform millrace.row_part(p_run, v_new, true) where v_part = 'row';
 wake := (millrace.reset_one(p_run, p_stage)).wake;
 if v_part = 'result' then

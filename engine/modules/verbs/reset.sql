@@ -1,7 +1,8 @@
 -- Resetting: stages of a run, or its failed children, start over
 
 -- Starts a stage of a locked run over, with all stages that depend on it. Without a stage, starts
--- the whole run over.
+-- the whole run over. Raises MR002 where a copy would begin a stage that writes rows or asks a
+-- person: a copy takes the results of such stages over.
 create function millrace.reset_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -17,6 +18,15 @@ else
   perform millrace.forget_given(array[p_run.id], v_stages);
 end if;
 wake := millrace.reopen_run(p_run, v_stages);
+perform millrace.refuse(
+  format('stage %s writes rows or asks a person, which no copy does', s.name),
+  'Edit the run itself.', 'MR002')
+from millrace.version_stages vs
+join millrace.stages s on s.id = vs.stage_id
+join millrace.pipelines p on p.id = s.pipeline_id
+where p_run.copy_of is not null and vs.version_id = p_run.version_id
+  and (p.projection = 'status' or s.apply is not null or s.kind in ('manual', 'map', 'pipeline'))
+  and not millrace.is_done(p_run.id, s.id);
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 
