@@ -374,6 +374,8 @@ export interface ListedRun {
   ended_at?: string;
   parent?: number;
   item?: string;
+  /** The run of which this one is a copy, whose entity ends with the key of the row: `copy 3f2a91c4 of 17`. */
+  copy_of?: number;
   at?: { stage: string; state: string; attempt: number; retries: number; due_at?: string; error?: Fault }[];
 }
 

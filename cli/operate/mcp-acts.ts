@@ -27,6 +27,10 @@ const edit = {
   attempt: id.optional().describe('for edit: the newest attempt of the stage'),
   result: z.unknown().optional().describe('for edit: the new result of the stage'),
   row: z.record(z.string(), z.unknown()).optional().describe('for edit, in place of result: columns of the row'),
+  copy: z
+    .boolean()
+    .optional()
+    .describe('for edit: on a copy of the run, which writes no column; copy in the answer is its run'),
 };
 
 /** `whose` names the assistant in each reason, beside the operator whose key it uses. */

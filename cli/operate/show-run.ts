@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import pc from 'picocolors';
 import type { Attempt, Fault, Payload, Run, WholeAttempt } from '../../operators/answers.ts';
+import { copiesOf, keyOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, many, span } from '../../operators/numbers.ts';
 import { sayOrigin, stageOf, upstreamOf } from '../../operators/origin.ts';
 import { visible } from '../../operators/visible.ts';
@@ -108,10 +109,12 @@ function summary(run: Run): string[] {
   };
   return [
     pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),
-    line(`row ${words(run.entity)} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
+    line(`row ${words(keyOf(run))} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
     line(
       `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
     ),
+    ...(run.copy_of ? [line(`a copy of run ${run.copy_of}, ${saidOfCopy(run)}`)] : []),
+    ...copiesOf(run).map((copy) => line(`run ${copy} is a copy of it`)),
     ...faults.flatMap(({ stage, attempt, error = {} }) => [
       ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),

@@ -41,6 +41,8 @@ export interface Action {
   needsReason?: boolean;
   /** The message afterwards. */
   done?: string;
+  /** Another way to do it, with a button of its own: what goes into the request, and where its answer leads. */
+  orElse?: { label: string; also: Request; leadsTo: (answer: Request) => string };
   /** Where a preview that it has asked for is shown; nothing is done before somebody begins it there. */
   leadsTo?: (answer: Record<string, unknown>) => string;
 }
@@ -157,22 +159,35 @@ export const reasonField: Field = {
 };
 
 function ActionDialog({ action }: { action: Action }) {
-  const { label, title = label, what, request, fields = [], harms, needsReason = false, done, leadsTo } = action;
+  const {
+    label,
+    title = label,
+    what,
+    request,
+    fields = [],
+    harms,
+    needsReason = false,
+    done,
+    leadsTo,
+    orElse,
+  } = action;
   const error = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     const values = readFields(event.currentTarget as HTMLFormElement);
+    const other = (event.submitter as HTMLButtonElement | null)?.name === 'else' ? orElse : undefined;
     isBusy.value = true;
     error.value = undefined;
     try {
       const { reason } = values;
       const asked = typeof request === 'function' ? request(values) : request;
       let answer: Request = {};
-      for (const one of [asked].flat()) answer = await act({ ...one, ...(reason && { reason }) });
+      for (const one of [asked].flat()) answer = await act({ ...one, ...other?.also, ...(reason && { reason }) });
       closeDialog();
-      if (leadsTo) return go(leadsTo(answer));
+      const next = other?.leadsTo ?? leadsTo;
+      if (next) return go(next(answer));
       say(done ?? `${title}: done.`);
       askNow();
     } catch (refusal) {
@@ -192,6 +207,11 @@ function ActionDialog({ action }: { action: Action }) {
           <button type="submit" class={harms && !leadsTo ? 'harms' : 'first'} disabled={isBusy.value}>
             {leadsTo ? 'Preview' : label}
           </button>
+          {orElse && (
+            <button type="submit" name="else" disabled={isBusy.value}>
+              {orElse.label}
+            </button>
+          )}
           <button type="button" onClick={closeDialog}>
             Close
           </button>

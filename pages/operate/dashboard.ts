@@ -1,6 +1,7 @@
 // Addresses in Supabase's own dashboard, where the project is one of supabase.co.
 
 import type { Run } from '../../operators/answers.ts';
+import { keyOf } from '../../operators/copies.ts';
 import { session } from '../base/session.ts';
 import { apiProject } from './api.ts';
 
@@ -36,9 +37,10 @@ limit 200`;
 }
 
 /** Where a run's row stands in the table editor. */
-export function rowAddress({ entity, table: { id, key } }: Run): string | undefined {
+export function rowAddress(run: Run): string | undefined {
   const ref = projectRef();
-  return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${entity}` })}`;
+  const { id, key } = run.table;
+  return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${keyOf(run)}` })}`;
 }
 
 /** Where the SQL editor opens with the query of a run's attempts. */

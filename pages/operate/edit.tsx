@@ -1,6 +1,7 @@
 // Editing a result or the row: a form made of the schema that the stage's function has told, and what it sends.
 import type { WholeAttempt } from '../../operators/answers.ts';
-import { ActionButton, type Field } from './actions.tsx';
+import { to } from '../base/route.ts';
+import { type Action, ActionButton, type Field } from './actions.tsx';
 
 type Schema = Record<string, unknown>;
 type Values = Record<string, unknown>;
@@ -76,6 +77,14 @@ interface EditProps {
   row: Values | null;
 }
 
+/** The other way to edit: the run stays as it is, and a copy of it goes on from the edit. */
+const onCopy: Action['orElse'] = {
+  label: 'Try on a copy',
+  also: { copy: true },
+  leadsTo: ({ copy }) => to('run', copy as number),
+};
+const copySays = ' A copy of the run does the same and writes no column.';
+
 /** The buttons that edit a stage's result and the row that it reads. */
 export function EditButtons({ of, form, result, row }: EditProps) {
   const ofResult = formFor(form?.result, result);
@@ -88,17 +97,18 @@ export function EditButtons({ of, form, result, row }: EditProps) {
         action={{
           label: 'Edit result',
           title: `Edit the result of ${of.stage}`,
-          what: `The stage gets this result, and what comes after it starts over. The journal keeps both.${unchecked}`,
+          what: `The stage gets this result, and what comes after it starts over. The journal keeps both.${copySays}${unchecked}`,
           fields: ofResult.fields,
           request: (texts) => ({ verb: 'edit', ...of, result: ofResult.read(texts) }),
           harms: true,
+          orElse: onCopy,
         }}
       />
       <ActionButton
         action={{
           label: 'Edit row',
           title: `Edit what ${of.stage} reads of the row`,
-          what: 'The row gets these values, and the stage and what comes after it start over. The journal keeps both.',
+          what: `The row gets these values, and the stage and what comes after it start over. The journal keeps both.${copySays}`,
           fields: ofRow.fields,
           request: (texts) => ({
             verb: 'edit',
@@ -107,6 +117,7 @@ export function EditButtons({ of, form, result, row }: EditProps) {
           }),
           refused: readable.length > 0 ? undefined : 'The stage names no column of the row in its input.',
           harms: true,
+          orElse: onCopy,
         }}
       />
     </div>

@@ -1,6 +1,7 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
 import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
+import { copiesOf, keyOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
 import { sayOrigin } from '../../operators/origin.ts';
 import { saidOf } from '../../operators/remedies.ts';
@@ -84,7 +85,8 @@ function tellOf(run: Answer) {
 }
 
 function Facts({ run }: { run: Answer }) {
-  const { pipeline, entity, label, status, ended_as, began_at, ended_at, trace, parent } = run;
+  const { pipeline, entity, label, status, ended_as, began_at, ended_at, trace, parent, copy_of } = run;
+  const copies = copiesOf(run);
   const [row, attempts, logs] = [rowAddress(run), attemptsAddress(run), logAddress(run)];
   return (
     <>
@@ -101,8 +103,8 @@ function Facts({ run }: { run: Answer }) {
         </dd>
         <dt>Row</dt>
         <dd>
-          <a href={to('runs', '', { pipeline, entity })}>
-            <Words text={entity} most={200} />
+          <a href={to('runs', '', { pipeline, entity: keyOf(run) })}>
+            <Words text={keyOf(run)} most={200} />
           </a>{' '}
           of {run.table.name}
           {row && (
@@ -128,6 +130,27 @@ function Facts({ run }: { run: Answer }) {
                   , <a href={logs}>its lines in the log explorer</a>
                 </>
               )}
+            </dd>
+          </>
+        )}
+        {copy_of && (
+          <>
+            <dt>A copy</dt>
+            <dd>
+              of <a href={to('run', copy_of)}>run {copy_of}</a>, {saidOfCopy(run)}
+            </dd>
+          </>
+        )}
+        {copies.length > 0 && (
+          <>
+            <dt>Copies</dt>
+            <dd>
+              {copies.map((copy, n) => (
+                <>
+                  {n > 0 && ', '}
+                  <a href={to('run', copy)}>run {copy}</a>
+                </>
+              ))}
             </dd>
           </>
         )}

@@ -186,6 +186,17 @@ test('a result is edited by the form of its schema, and a value that does not fi
   const outputs = 'select output from millrace.attempts where run_id = $1 and state = $2 order by id desc limit 1';
   expect(await operate.rows(outputs, [run, 'completed'])).toEqual([{ output: { title: 'Green tea', pages: 4 } }]);
   await page.getByText('superseded').first().waitFor();
+  await page.getByRole('button', { name: /^Show attempt .* of read/ }).click();
+  await page.getByRole('button', { name: 'Edit result' }).click();
+  await dialog.getByLabel('title').fill('Black tea');
+  await dialog.getByRole('button', { name: 'Try on a copy' }).click();
+  await page.getByText('with read edited, writes no column').waitFor();
+  await page
+    .getByRole('link', { name: `run ${run}`, exact: true })
+    .first()
+    .click();
+  await page.getByText('Copies').waitFor();
+  expect(await operate.rows(outputs, [run, 'completed'])).toEqual([{ output: { title: 'Green tea', pages: 4 } }]);
 });
 
 test('two tries of a stage stand side by side with signs at the lines that differ, and in a narrow window as one list', async () => {
