@@ -32,6 +32,7 @@ const weights = {
   cancel: 2,
   retry: 3,
   reset: 3,
+  edit: 3,
   skip: 2,
   reset_children: 2,
   start_stage: 2,
@@ -363,6 +364,8 @@ export class Player {
         return onRun('millrace.retry(?)', `status in ('failed', 'cancelled')`);
       case 'reset':
         return onRun(this.#draw(4) === 0 ? 'millrace.reset(?)' : `millrace.reset(?, '${stage}')`);
+      case 'edit':
+        return onRun(`millrace.act(${editOf(stage, this.#draw(3) > 0)})`);
       case 'complete_stage':
         return onRun(`millrace.complete_stage(?, '${stage}', '{"ok": true}')`, `status = 'running'`);
       case 'fail_stage':
@@ -406,6 +409,12 @@ export class Player {
     );
   }
 }
+
+/** The request, as SQL, to edit a stage's result in the run \`?\`, or on a copy of it. */
+const editOf = (stage: string, copy: boolean) => `(
+  select jsonb_build_object('verb', 'edit', 'run', r.id, 'stage', s.name, 'copy', ${copy}, 'result', '{"ok": true}'::jsonb,
+    'attempt', (select a.id from millrace.newest_attempt(r.id, s.id) a))
+  from millrace.runs r join millrace.stages s on s.pipeline_id = r.pipeline_id and s.name = '${stage}' where r.id = ?)`;
 
 /** The possible old statuses; public.meant() says what they mean. */
 export const oldValues = ['new', 'next', 'at_work', 'ready', 'done', 'broken'];
