@@ -272,11 +272,14 @@ loop
         using hint = 'Create it again, or define the pipeline without it; '
           'then retry the dead letters.';
     end if;
-    execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
+    -- A copy writes no rows: the function may have come with a definition later than the copy.
+    execute format('select %s($1) where $1 is not null', to_regprocedure(v_apply)::regproc)
     using (
       select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
         'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
-      from unnest(v_group.items) i);
+      from unnest(v_group.items) i
+      where not i.entity_id ^@ 'copy ' or not exists (
+        select from millrace.runs r where r.id = i.run_id and r.copy_of is not null));
     -- The apply function may have started a stage over or deleted the entity.
     v_left := millrace.without_late(v_group.items);
     items := items || v_left.late;

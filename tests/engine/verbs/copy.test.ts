@@ -222,6 +222,21 @@ test.for([
   expect(await engine.rows('select * from millrace.attempts')).toEqual(before);
 });
 
+test('an apply function that a later definition names is called for rows and for no copy', async ({ engine }) => {
+  await engine.sql.query(`create table public.taken (items jsonb);
+    create function public.take(p jsonb) returns void language sql as 'insert into public.taken values (p)'`);
+  const { id, edit } = await ranThrough(engine, chain(['one', 'two']));
+  const copies = [await edit({ result: { score: 2 } }), await edit({ result: { score: 3 } })];
+  await engine.pipeline([{ name: 'one' }, { name: 'two', needs: ['one'], apply: 'public.take' }]);
+  const worker = await Worker.of(engine, 'two');
+  expect(await worker.report(completed(await worker.takeOne()))).toEqual(['accepted']);
+  expect(await engine.rows('select * from public.taken')).toEqual([]);
+  await engine.queue('two', [id]);
+  expect((await runStage(engine, 'two')).map((item) => item.entity_id)).toEqual([id, id]);
+  expect(await engine.rows('select * from public.taken')).toMatchObject([{ items: [{ entity_id: id }] }]);
+  for (const copy of copies) expect(await statusOf(engine, copy)).toBe('completed');
+});
+
 test('a pipeline that shows its runs on one status column has no copies', async ({ engine }) => {
   await makeLinks(engine);
   const link = await engine.value(`insert into public.link (label, status) values ('a', 'new') returning id`);
