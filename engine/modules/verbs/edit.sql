@@ -12,28 +12,34 @@ return '{}';
 $$;
 
 -- Returns the columns of a run's row that p_columns names. With p_writes it writes the values of
--- p_columns into them instead, and returns null. A copy keeps these values in its own row.
+-- p_columns into them instead, and returns null. A copy keeps these values to itself, in the form
+-- that the row would give them.
 create function millrace.row_part(
   p_run millrace.runs, p_columns jsonb, p_writes boolean default false
 ) returns jsonb
 as $$
   v_row jsonb;
   v_pipeline millrace.pipelines;
+  v_on_row constant boolean := p_writes and p_run.copy_of is null;
 
 select p.* into v_pipeline from millrace.pipelines p where p.id = p_run.pipeline_id;
-if p_writes and p_run.copy_of is not null then
-  update millrace.runs r set edited = coalesce(r.edited, '{}') || p_columns where r.id = p_run.id;
-  return null;
-end if;
 execute format(case
-  when p_writes then 'update %s e set %s from jsonb_populate_record(null::%1$s, $2) r '
+  when v_on_row then 'update %s e set %s from jsonb_populate_record(null::%1$s, $2) r '
     'where e.%3$I = $1::%4$s returning null'
+  when p_writes then
+    'select to_jsonb(o) from (select %2$s from jsonb_populate_record(null::%1$s, $2) e) o'
   else 'select to_jsonb(o) from (select %2$s from %1$s e where e.%3$I = $1::%4$s) o' end,
   v_pipeline.entity_table, (
-    select string_agg(format(case when p_writes then '%1$I = r.%1$I' else 'e.%I' end, c), ', ')
+    select string_agg(format(case when v_on_row then '%1$I = r.%1$I' else 'e.%I' end, c), ', ')
     from jsonb_object_keys(p_columns) c), v_pipeline.entity_key, millrace.key_type(v_pipeline))
 into v_row
 using millrace.key_of(p_run), p_columns;
+if p_writes then
+  update millrace.runs r
+  set edited = coalesce(r.edited, '{}') || v_row
+  where r.id = p_run.id and r.copy_of is not null;
+  return null;
+end if;
 return (millrace.edited_rows(
   p_run.pipeline_id, array[p_run.entity_id], array[v_row::json]))[1];
 $$;
