@@ -31,12 +31,15 @@ return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
 $$;
 
 -- Locks entities by keys that a caller has named. Returns the keys of the rows that it locked.
--- Raises MR002 where a key is no value of the column's type.
+-- Raises MR002 where a key is no value of the column's type, and MR003 where it is a copy's entity.
 -- p_wait: waits for rows that another transaction has locked; false skips them.
 create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
 as $$
+perform millrace.refuse(i || ' is a copy, no row', 'Give the key with which it ends.', 'MR003')
+from unnest(p_entity_ids) i
+where i ^@ 'copy ' and millrace.is_copy(p_pipeline.id, i);
 return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
 exception when data_exception then
   raise exception 'MR002: a key of table % cannot be read as one: %',

@@ -56,6 +56,11 @@ test('a copy runs from the edited result on, and neither the row nor its run cha
   const { id, run, ada, edit } = await ranThrough(engine);
   const before = await allOf(engine, id);
   const copy = await edit({ result: { score: 7 } });
+  const start = `select millrace.start('flow', (select entity_id from millrace.runs where id = $1))`;
+  expect(await engine.refusal(start, [copy])).toMatchObject({
+    code: 'MR003',
+    message: expect.stringContaining('is a copy, no row'),
+  });
   const worker = await Worker.of(engine, 'two');
   const item = await worker.takeOne();
   expect(item).toMatchObject({ run: copy, entity_id: id, needs: { one: { score: 7 } }, entity: { label: 'item 1' } });
