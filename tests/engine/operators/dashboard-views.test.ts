@@ -2,9 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
+import { signIn } from '../../support/engine/operators.ts';
 import { planRows } from '../../support/engine/plan-rows.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
-import { completed, failed, runStage, Worker } from '../../support/worker.ts';
+import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 
 const migration = fs.readFileSync(
   path.join(import.meta.dirname, '../../../supabase/functions/_millrace/dashboard/watch.sql'),
@@ -51,6 +52,19 @@ test('each of the ten views has rows or none without an error, and a comment on 
       where c.relnamespace = 'millrace_watch'::regnamespace
         and (col_description(c.oid, a.attnum) is null or obj_description(c.oid) is null)`),
   ).toEqual([]);
+});
+
+test('a copy stands there with the label of the row that it reads', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']), { label: 'label' });
+  await engine.sql.query(migration);
+  await engine.queued('one');
+  const { run, attempt } = await finish(engine, 'one', {});
+  const ada = await signIn(engine, 'ada', { payloads: true });
+  await ada.act('edit', { run, stage: 'one', attempt, last: attempt + 1, copy: true, result: { ok: true } });
+  const worker = await Worker.of(engine, 'two');
+  await worker.report(...(await worker.take()).map((item) => failed(item, { permanent: true })));
+  for (const view of ['rows', 'dead_runs'])
+    expect((await read(engine, view)).map(({ label }) => label)).toEqual(['item 1', 'item 1']);
 });
 
 test('nobody but postgres and service_role reads the views', async ({ engine }) => {
