@@ -17,12 +17,18 @@ as $$
 select case when p_run.copy_of is null then p_run.entity_id else substr(p_run.entity_id, 18) end
 $$;
 
--- Tells whether an entity that has the form of a copy is one: a row's own key may have it.
+-- Tells whether an entity that has the form of a copy is one, or was: another transaction may just
+-- have deleted it with its row. A row's own key may have this form, too, where keys are texts.
 create function millrace.is_copy(p_pipeline_id int, p_id text) returns boolean
 as $$
 return exists (
   select from millrace.runs r
-  where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_of is not null);
+  where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_of is not null)
+  or exists (
+    select from millrace.pipelines p
+    join pg_attribute a on a.attrelid = p.entity_table and a.attname = p.entity_key
+    join pg_type t on t.oid = a.atttypid
+    where p.id = p_pipeline_id and t.typcategory <> 'S');
 $$;
 
 -- Inserts runs of the current version for locked entities that have no live run.

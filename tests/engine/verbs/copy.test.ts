@@ -174,11 +174,15 @@ test.for([
     const live = await edit({ result: { score: 3 } });
     const worker = await Worker.of(engine, 'two');
     const item = await worker.takeOne();
+    const alias = await engine.value('select entity_id from millrace.runs where id = $1', [live]);
     const owner = await engine.database.connect('supabase_admin');
     await owner.query(`${how} delete from public.items where id = ${Number(id)}; reset session_replication_role`);
     expect(['stale', 'busy', 'rejected']).toContain((await worker.report(completed(item)))[0]);
     expect(await statusOf(engine, live)).toBeUndefined();
     if (how === '') expect(await statusOf(engine, over)).toBeUndefined();
+    // A transition that has read the copy's entity before is not stopped by it.
+    const locked = 'select millrace.lock_present(id, array[$1]) from millrace.pipelines';
+    expect(await engine.value(locked, [alias])).toEqual([]);
   },
 );
 
