@@ -1,4 +1,4 @@
--- Sample leads for `supabase start` and `supabase db reset`, none of them started. When the doorbell and the settings
+-- Sample leads for `supabase start` and `supabase db reset`, none of them started. When wake-ups and the settings
 -- of the functions are set up (see docs/deploying.md), start them with:  update leads set scrape_status = 'queued';
 -- One of them names a host that does not exist, to show what a failure looks like.
 insert into public.leads (id, email, company_url, account_id) values

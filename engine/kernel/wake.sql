@@ -121,7 +121,7 @@ v_secret := millrace.setting('wake_secret');
 v_key := case when v_secret is null then millrace.setting('secret_key') end;
 if v_url is null or coalesce(v_secret, v_key) is null then
   perform millrace.report('error', 'doorbell_not_configured',
-    'The doorbell cannot wake: project_url or wake_secret is not set',
+    'No function can be woken: project_url or wake_secret is not set',
     '{"hint": "npx millrace connect writes both"}');
   return false;
 end if;
@@ -138,7 +138,7 @@ select net.http_post(
 return true;
 exception when others then
   if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
-      'The doorbell could not wake: ' || sqlerrm,
+      'No function was woken: ' || sqlerrm,
       jsonb_build_object('function', p_function, 'project_url', v_url)) then
     raise;
   end if;

@@ -19,7 +19,7 @@ afterAll(async () => {
   functions.remove();
 });
 
-test('a doorbell that got lost on the way is made good by the sweep', async () => {
+test('the sweep repeats a wake-up that got lost on the way', async () => {
   const ids = await leads.insert([leads.site.add(['Sails and awnings']), leads.site.add(['Oars of ash'])]);
   const session = await leads.session();
   await session.query('begin');

@@ -26,7 +26,7 @@ function makeFunction(env: Env = platform, stageChanges: object = {}) {
   return { fake, drains, call };
 }
 
-describe('a doorbell', () => {
+describe('a wake-up', () => {
   test('is answered 202 before the work is done, which goes on in the background', async () => {
     const { fake, drains, call } = makeFunction();
     const answer = await call({ body: '{"pipeline":"test","stage":"work"}' });

@@ -29,7 +29,7 @@ union all
 select 'wake_secret is set', h.has_secret, case
   when h.has_secret then 'present'
   when v_key is null then v_fault || ': npx millrace connect writes it'
-  else 'the doorbell shows secret_key instead, which every SQL role can read in '
+  else 'wake-ups show secret_key instead, which every SQL role can read in '
     'net.http_request_queue: npx millrace connect writes one' end
 from (select v_secret is not null) h(has_secret)
 union all

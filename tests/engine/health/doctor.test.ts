@@ -56,7 +56,7 @@ test('doctor tells of a project URL that is none', async ({ engine }) => {
   ]);
 });
 
-test('doctor tells of a doorbell that wakes with the secret key, which any SQL role can read', async ({ engine }) => {
+test('doctor tells of wake-ups that show the secret key, which any SQL role can read', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.configureDoorbell();
   await engine.sql.query(`delete from vault.secrets where name = 'millrace_wake_secret'`);
@@ -65,7 +65,7 @@ test('doctor tells of a doorbell that wakes with the secret key, which any SQL r
   expect(await amiss(engine)).toEqual([
     {
       what: 'wake_secret is set',
-      detail: expect.stringMatching(/^the doorbell shows secret_key.*npx millrace connect/),
+      detail: expect.stringMatching(/^wake-ups show secret_key.*npx millrace connect/),
     },
   ]);
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
@@ -252,7 +252,7 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
     {
       what: 'no errors in the last hour',
       detail: expect.stringMatching(
-        /^doorbell_not_configured at [\d-]+ [\d:]+\+00: The doorbell cannot wake: project_url or wake_secret is not set: .*errors\.md for each code; an error counts for an hour$/,
+        /^doorbell_not_configured at [\d-]+ [\d:]+\+00: No function can be woken: project_url or wake_secret is not set: .*errors\.md for each code; an error counts for an hour$/,
       ),
     },
   ]);
