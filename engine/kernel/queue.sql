@@ -160,7 +160,7 @@ return v_wake;
 $$;
 
 -- Locks the live runs of entities. Returns the locked runs and their entities. A transition may end
--- a run without a lock on its row, so only a locked run is surely live.
+-- a run without a lock on its entity, so only a run that is locked itself is surely live.
 create function millrace.lock_live_runs(
   p_pipeline_id int, p_entity_ids text[], out run_ids bigint[], out entity_ids text[]
 )

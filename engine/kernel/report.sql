@@ -43,7 +43,8 @@ as $$
   v_outcome text := p_item ->> 'outcome';
 
 return case
-  -- An item that names an attempt is an object, whatever its keys.
+  -- parse_items() puts {malformed} in place of an item that is no object, and {malformed} names no
+  -- attempt. An object that names an attempt may have a key malformed of its own.
   when p_id is null and p_item ->> 'malformed' is not null
     then format('an item must be an object, this is %s', p_item ->> 'malformed')
   when p_id is null

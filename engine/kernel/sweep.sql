@@ -148,7 +148,8 @@ loop
             when 'children' then 'the children did not end before the deadline'
             when 'decision' then 'nobody decided before the deadline'
             else 'the external job did not end before its deadline' end)
-        -- The row is to blame where its isolate worked on nothing else, or no try is left.
+        -- A row that was lost alone before is to blame for this loss, too, where its isolate had
+        -- taken no other row, or where no try is left.
         when a.lost_alone and (
             1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
             or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)

@@ -29,8 +29,8 @@ if p_worker is null or p_host is null or p_seq is null
       'a sequence number from 1, and the number of attempts to claim.';
 end if;
 -- Two workers sign on one after the other, so that they never exceed max_workers together. The
--- stage and the worker are read under the lock. The first try of a repeated call may have signed
--- the worker on, or a person may have paused the stage.
+-- stage and the worker are read under the lock. While this call waits for the lock, the first try
+-- of a repeated call may sign the worker on, or a person may pause the stage.
 if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
   perform pg_advisory_xact_lock(
     hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
@@ -52,8 +52,9 @@ if v_worker.id is null then
   insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
   values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
   returning * into v_worker;
-  -- Writes since when a release works at the stage, for the 20 newest releases. Where another
-  -- transaction has locked the stage's row, the next worker that signs on writes it.
+  -- Writes the moment at which a new release begins to work at the stage, and keeps the 20 newest
+  -- releases. Where another transaction has locked the stage's row, the next worker that signs on
+  -- writes the release.
   update millrace.stages s
   set seen = coalesce(s.seen, '{}') || jsonb_build_object('releases', jsonb_path_query_array(
     jsonb_build_object('release', v_release, 'at', v_now) || v_known, '$[0 to 19]'))
@@ -178,7 +179,7 @@ if v_claim.token is not null then
   v_batch := v_out.batch;
   v_kept := v_out.kept;
   v_cut := v_out.cut;
-  -- The rows of all attempts are gone.
+  -- Where no attempt was kept, the rows of all attempts are gone.
   v_claim.token := case when v_kept > 0 then v_claim.token end;
 end if;
 -- Behind a full claim there may be work for one more worker. An isolated attempt fills its host, so
@@ -233,8 +234,8 @@ as $$
   v_limit int := case when p_call.open then p_limit else 0 end;
   v_free record;
 
--- Rows in work have to be added up in two cases. A worker that has left still finishes its batch,
--- and the concurrency may be no multiple of the batch size.
+-- Rows in work are added up in two cases: where the stage has a concurrency, which may be no
+-- multiple of the batch size, or where a worker that has left still finishes its batch.
 if v_limit > 0 and (v_stage.concurrency is not null or exists (
     select from millrace.workers w
     where w.stage_id = v_stage.id and w.working and w.left_at is not null

@@ -82,7 +82,7 @@ create table millrace.stages (
   shows jsonb,
   has_ends boolean not null default false,
   switched_entry bigint,
-  -- True while new runs leave the stage out; millrace.bypasses says why.
+  -- True while the engine skips the rows that are queued at the stage; millrace.bypasses says why.
   bypassed boolean not null default false,
   -- `wait` or `bypass`: whether rows wait for the next window, or leave the stage out, once the
   -- budget of a window is spent.

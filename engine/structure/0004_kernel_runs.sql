@@ -114,7 +114,7 @@ create table millrace.attempts (
   output jsonb,
   -- The usage that the handler reported, such as tokens and cost.
   usage jsonb,
-  -- True where an isolate ended while it ran this row alone.
+  -- True where an isolate ended before, while it ran this row alone.
   lost_alone boolean not null default false,
   -- After how many days pruning deleted output and log; null while they are there.
   deleted_after smallint,

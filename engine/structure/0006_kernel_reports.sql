@@ -32,7 +32,7 @@ create table millrace.pulses (
   input_tokens numeric,
   output_tokens numeric
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
--- A publication for all tables refuses deletes from a table without an identity. A primary key
--- would cost each batch an index entry. Only the sweep's deletes log the full row, where wal_level
--- is logical.
+-- Under a publication for all tables Postgres refuses deletes from a table without a replica
+-- identity. A primary key would cost each batch an index entry. With replica identity full, a
+-- delete logs the whole row where wal_level is logical, but only the sweep deletes pulses.
 alter table millrace.pulses replica identity full;

@@ -81,9 +81,9 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
--- A part of a portion that a user's trigger refused.
--- key: the first key of the part.
--- others: how many further keys the part has.
+-- Keys of a portion for which a statement raised an error, as where a user's trigger refuses a row.
+-- key: the first of the keys.
+-- others: how many further keys there are.
 -- later: the database said to try again.
 create type millrace.refusal as (key text, others int, code text, why text, later boolean);
 

@@ -108,7 +108,8 @@ create table millrace.alert_messages (
   created_at timestamptz not null,
   first_tried_at timestamptz,
   tried_at timestamptz,
-  -- How long after tried_at the next try is due: a minute at least, so that nobody hears twice.
+  -- How long after tried_at the next try is due. Each try sets a minute or more, so that no second
+  -- call sends a message which the first is still sending.
   wait interval not null default '0',
   tries int not null default 0,
   ended_at timestamptz,

@@ -189,7 +189,8 @@ return jsonb_build_object('messages', coalesce(v_messages, '[]'));
 $$;
 
 -- Writes which messages about alerts were delivered, and why others were not. Returns how many
--- reports it wrote. A delivered message stays delivered. Ignores a failure of any try but the last.
+-- reports it wrote. A delivered message stays delivered. Ignores the failure of a
+-- try after which another has begun.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 as $$
   v_noted int;

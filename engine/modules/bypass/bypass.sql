@@ -78,8 +78,8 @@ return v_skipped;
 $$;
 
 -- Skips about p_limit rows that are queued at a bypassed stage, due or not, for up to two seconds,
--- and returns how many. Passes over rows that are locked, or whose projection a user's trigger
--- refuses.
+-- and returns how many. Passes over rows that are locked, or for which Postgres raises an error, as
+-- where a user's trigger refuses the projection.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int) returns int
 as $$
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
@@ -117,7 +117,7 @@ return v_done;
 $$;
 
 -- Skips the stage in locked runs that are queued there, remembers their rows, and returns how many.
--- A start that no claim has charged to its tenant is charged at the stages that follow.
+-- A claim at the next stages charges a start to its tenant that was not charged before.
 create function millrace.bypass_locked(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
   -- Null where a person has ended the bypass since the sweep read the stage.

@@ -12,8 +12,8 @@ select coalesce(
 $$;
 
 -- Closes open decisions whose attempt ended otherwise, and deletes those whose attempt is gone.
--- Leaves out rows that another transaction has locked. Reports rows that a user's trigger refuses
--- in millrace.log. Returns how many it closed.
+-- Leaves out rows that another transaction has locked. Writes decisions for which Postgres
+-- raises an error into millrace.log. Returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
   v_closed record;

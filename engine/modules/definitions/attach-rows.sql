@@ -1,3 +1,5 @@
+-- How a pipeline reads its rows, and what happens when rows are deleted
+
 -- Creates the __rows, __sizes and __asked functions of a pipeline. They read all columns but the
 -- engine's. Where conditions only compare a column with null, __asked does not read its value from
 -- storage.

@@ -166,7 +166,8 @@ where s.pipeline_id = v_pipeline_id;
 v_version_id := millrace.save_version(v_pipeline_id, p_definition);
 perform millrace.save_limits(v_pipeline_id, v_version_id);
 perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
--- Former versions must not queue attempts for workers either, where the stage has no worker now.
+-- A stage of these kinds has no worker. In former versions, too, it must begin by hook_begin(), and
+-- not by attempts that are queued for a worker.
 update millrace.version_stages vs
 set unconditional = false
 from millrace.stages t

@@ -18,8 +18,8 @@ as $$
 -- Gates with limits may pass rows: no user keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
 v_items := millrace.parse_items(p_items, 'submission');
--- The first locks are for the runs. The sweep may replace an attempt until its run is locked, so
--- only then the attempt of an end is looked for.
+-- Locks the runs first. The sweep may replace an attempt until its run is locked, so the attempt to
+-- which a job's end belongs is looked up afterwards.
 v_locked := millrace.lock_attempts(
   array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
 for v_i in 1 .. cardinality(v_items) loop

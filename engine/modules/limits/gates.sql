@@ -3,8 +3,9 @@
 -- Rows that a person's transaction brings to a gate with limits are left to the sweep. The gate's
 -- locks last until the commit, which a person may delay, and an old snapshot would count wrong.
 
--- queued → completed for attempts at a gate, as far as its limits allow. Further rounds pass over
--- locked attempts. A start that no claim has charged to its tenant is left to the next stages.
+-- Completes queued attempts at a gate, as far as its limits allow. Each round skips the attempts
+-- that an earlier round has tried, such as locked ones. A claim at the next stages charges a start
+-- to its tenant that was not charged before.
 -- passed: how many attempts. ready: the stages to wake.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, out passed int, out ready int[]

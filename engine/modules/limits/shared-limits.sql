@@ -137,8 +137,9 @@ where p.name = p_pipeline and p.quota is not null;
 $$;
 
 -- Writes the limits of a pipeline's stages by its definition, and which later stages hold stages
--- back. A throttle stays in force. Raises MR001 as check_shared() does. A stage before another one
--- that the later stage holds back, too, is not on the way.
+-- back. A throttle stays in force. Raises MR001 as check_shared() does. The column on_the_way gets
+-- the stages between a stage and the later one that holds it back. It leaves out other stages that
+-- the later one holds back, and the stages before these.
 create function millrace.save_limits(p_pipeline_id int, p_version_id int)
 as $$
 insert into millrace.limits (stage_id, declared)

@@ -1,6 +1,7 @@
 -- Uses: what was used of a limit in a window of time. Windows are counted from the epoch.
 
--- Returns the present window of an amount that is allowed in each per_seconds; null without one.
+-- Returns the window of time that is open now for an amount; null for a null amount.
+-- p_amount: an object whose per_seconds is the length of a window.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
 strict
 as $$

@@ -239,7 +239,8 @@ if not p_filter ?| '{stage,error_code}'
     or p_filter ?| '{status,runs,entity,parent}' then
   v_more := millrace.find_alike(p_pipelines, p_filter);
 elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
-  -- A cursor with a point stands among the failed runs.
+  -- The failed runs come first. Their cursor is a time and an id with a point between; the cursor
+  -- of the other runs is an id alone.
   select f.* into run_ids, next
   from millrace.find_alike(p_pipelines, p_filter || '{"status": "failed"}') f;
   if next is not null then

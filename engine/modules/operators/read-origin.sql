@@ -1,7 +1,7 @@
 -- Returns what made the result of an attempt: the attempt, its service, model, prompt and cost, and
 -- the release that worked at the stage when the attempt started. The service of a person is
--- by_hand. Where a run took the result over from the row's former run, the attempt that made it is
--- searched through at most 50 runs.
+-- by_hand. Where a run took the result over from an earlier run of the row, the attempt that made
+-- it is searched through at most 50 runs.
 -- copy_of: the attempt from which the found one took its result, where that attempt is deleted or
 -- further back.
 create function millrace.made_by(p_of millrace.attempts) returns jsonb

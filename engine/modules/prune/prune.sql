@@ -258,8 +258,9 @@ where p.ctid = any (array(
   from millrace.posts o
   where o.posted_at < v_oldest_post
   for update skip locked));
--- A process that is scaled to zero asks for no work, so nothing renews its address. A wake-up on
--- the last of the seven days makes it ask, and its address stays.
+-- A process that is scaled to zero asks for no work, and stages_to_wake() skips a process that has
+-- not asked for seven days. A wake-up on the last of these days makes the process ask, which renews
+-- its address.
 perform millrace.stages_to_wake(array(
   select s.id
   from millrace.stages s

@@ -2,8 +2,8 @@
 -- refuses a row. So one row does not stop the others.
 -- p_work: the statement. $1 is the keys; it returns how many it has done.
 -- p_until: until when halves are tried.
--- refused: a line for each key that was refused. Once p_until is over, a line stands for all keys
--- of a half.
+-- refused: a value for each key for which the statement raised an error. Once p_until is over, a
+-- value stands for all keys of a half. A fatal error is raised again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
   out done int, out refused millrace.refusal[]

@@ -58,7 +58,7 @@ select json_build_object(
 from millrace.version_stages vs
 join millrace.stages s on s.id = vs.stage_id
 left join lateral millrace.newest_attempt(p_run.id, s.id) a on true
--- An attempt that is a retry shows the error of the try before.
+-- A retry that has not ended shows the error of the try before.
 left join millrace.attempts o on o.id = a.parent_id and a.state < 'completed'
 cross join lateral (select coalesce(a.error, o.error) as error) e
 where vs.version_id = p_run.version_id
