@@ -434,11 +434,11 @@ export interface Payload {
   bytes?: number;
 }
 
-/** The maker of a stage's result: the attempt, which a former run may have had, and what it reported. */
+/** The maker of a stage's result: the attempt, which an earlier run may have had, and what it reported. */
 export interface MadeBy {
   attempt: number;
   run: number;
-  /** The attempt of a former run that made it, where that is deleted. */
+  /** The attempt of an earlier run that made it, where that is deleted. */
   copy_of?: number;
   /** `by_hand` for a person. */
   service?: string;

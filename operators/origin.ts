@@ -1,4 +1,4 @@
-// Says what made the results of a run's stages: an attempt, its model, prompt and release, a person, children or a former run.
+// Says what made the results of a run's stages: an attempt, its model, prompt and release, a person, children or an earlier run.
 import type { Run } from './answers.ts';
 import { dollars } from './numbers.ts';
 
@@ -37,7 +37,7 @@ export function sayOrigin({ run, journal }: Run, { stage, made_by: by }: Stage):
 }
 
 function makerOf(by: NonNullable<Stage['made_by']>): string {
-  if (by.copy_of) return 'a former run, which is deleted';
+  if (by.copy_of) return 'an earlier run, which is deleted';
   if (by.service === 'by_hand') return 'a person, by hand';
   if (by.service === 'children') return 'its children';
   if (by.service === 'decision') return 'a decision';

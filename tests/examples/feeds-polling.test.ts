@@ -480,7 +480,7 @@ describe('the next pass over an index', () => {
     expect(site.asked()).toEqual(['/index', '/new']);
   });
 
-  test('a day that the index names may be any hour of it, in any time zone', async () => {
+  test('a sitemap that the index dates by a day may have changed at any hour of that day, in any time zone', async () => {
     const site = await startSite({ '/s': urlset(pages(1)) });
     site.files['/index'] = sitemapIndex([loc(`${site.url}/s`, '2026-03-10')]);
     const source = follow(`${site.url}/index`);

@@ -38,7 +38,7 @@ export async function loadText(
   if ((await sha256(bytes)) !== hash) {
     throw new RetriableError(
       'text_changed',
-      `${location} is not the text that extraction stored: a late worker of a former run may have written over it. ` +
+      `${location} is not the text that extraction stored: a late worker of an earlier run may have written over it. ` +
         'If this stays so, queue extraction again.',
     );
   }

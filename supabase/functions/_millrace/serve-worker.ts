@@ -154,7 +154,7 @@ async function answer(incoming: IncomingMessage, work: StageWork, platform: Plat
   return Response.json({ status: 'draining' }, { status: 202 });
 }
 
-/** The most bytes of a wake-up that are read. */
+/** The number of characters after which reading a wake-up stops. */
 const LONGEST_BODY = 10_000;
 
 async function textOf(incoming: IncomingMessage): Promise<string> {

@@ -227,7 +227,7 @@ describe('a delivery', () => {
     expect(again).toMatchObject({ webhook_id: message?.webhook_id, try: 2 });
   });
 
-  test('that succeeded late ends the message, and a failure of a former try changes nothing', async ({ engine }) => {
+  test('that succeeded late ends the message, and a failure of an earlier try changes nothing', async ({ engine }) => {
     await alarmed(engine);
     const [first] = await take(engine);
     await engine.advance('1 minute');

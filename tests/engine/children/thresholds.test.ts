@@ -100,7 +100,7 @@ test('consecutive: it counts from the smallest number, whatever that is', async 
   expect(await collected(engine, folder as string, 'peek')).toBe('queued');
 });
 
-test('consecutive: which number is the smallest is open until the last chunk', async ({ engine }) => {
+test('consecutive: no number counts as the smallest before the last chunk has come', async ({ engine }) => {
   const { folder, spawner } = await spawningFolder(engine, { beside: [peek({ consecutive: 2 })] });
   await spawner.spawn(numbers(11, 13));
   await runFiles(engine, 'scan');

@@ -46,7 +46,7 @@ async function verdicts(worker: Worker, batch: Claimed[]): Promise<Record<string
   return Object.fromEntries(batch.map((item, place) => [item.entity_id, items[place]?.verdict ?? '']));
 }
 
-test('a row whose trigger hears that a lock is held keeps the sweep from no other lease', async ({ engine }) => {
+test('a row whose trigger meets a lock keeps the sweep from no other lease', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   const ids = await engine.queued('only', 3);
   await (await Worker.of(engine, 'only')).take();
@@ -140,7 +140,9 @@ test('leases of rows that somebody holds keep none behind them waiting, however 
   await user.query('commit');
 });
 
-test('of a batch only the row whose trigger hears of a lock is busy', async ({ engine }) => {
+test('when a user’s trigger meets a lock, only its row is busy, and the rest of the batch is recorded', async ({
+  engine,
+}) => {
   await engine.pipeline(chain(['first', 'second']));
   const ids = await engine.queued('first', 20);
   const worker = await Worker.of(engine, 'first');
@@ -157,7 +159,7 @@ test('of a batch only the row whose trigger hears of a lock is busy', async ({ e
   expect(await verdicts(worker, late)).toEqual({ [guilty]: 'accepted' });
 });
 
-test('an end of a job whose row hears of a lock is busy, and the others of the call are recorded', async ({
+test('when a row’s trigger meets a lock, the end of its job is busy, and the others of the call are recorded', async ({
   engine,
 }) => {
   await engine.pipeline([{ name: 'only', ...external }]);

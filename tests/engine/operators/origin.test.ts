@@ -100,7 +100,7 @@ test('a result that a person edited or completed is named as made by hand, until
   });
 });
 
-test('a result that a run took over from former runs names the attempt that made it', async ({ engine }) => {
+test('a result that a run took over from earlier runs names the attempt that made it', async ({ engine }) => {
   await engine.pipeline(chain(['read', 'score']));
   const [id] = await engine.queued('read');
   const [read] = await work(engine, 'read', (item) => ({ ...completed(item), ...prompted('aa') }));
@@ -118,7 +118,7 @@ test('a result that a run took over from former runs names the attempt that made
   await engine.sql.query('select millrace.prune()');
   const { read: left } = await origins(operator, id);
   expect(left).toEqual({ run: expect.any(Number), attempt: expect.any(Number), copy_of: expect.any(Number) });
-  expect((await told(operator, id, 'score')).read).toMatch(/^a former run, which is deleted, attempt \d+$/);
+  expect((await told(operator, id, 'score')).read).toMatch(/^an earlier run, which is deleted, attempt \d+$/);
 });
 
 test('the result of a map is made by its children', async ({ engine }) => {

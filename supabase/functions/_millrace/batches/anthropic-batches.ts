@@ -100,7 +100,7 @@ export const anthropicBatches: BatchApi = {
 /** Returns the address of results. The API's own results_url is not followed: the key goes to the settings' host alone. */
 const resultsOf = (id: string) => `/messages/batches/${encodeURIComponent(id)}/results`;
 
-/** Finds batches with as many questions as ours that were created since ours was begun, or an hour before. */
+/** Finds batches with as many questions as ours, created at most an hour before ours was begun: clocks differ. */
 async function candidatesOf({ provider, batch, signal }: BatchCall): Promise<MessageBatch[]> {
   const from = Date.parse(batch.begun_at ?? '') - CLOCK_MS;
   const found: MessageBatch[] = [];

@@ -15,7 +15,7 @@ import { originFault, readOwner, signatureFault } from './webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;
 const FIND_TIME_MS = 4_000;
-/** The stage's function asks its service, finishes the job and records it. */
+/** How long the stage's function may take to ask its service, finish the job and record it. */
 const FINISH_TIME_MS = 25_000;
 
 const log = createLog({ function: 'millrace' });

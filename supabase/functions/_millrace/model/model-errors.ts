@@ -35,8 +35,9 @@ export interface ApiFault {
 }
 
 /**
- * Sorts an error of the openai SDK. An API that cannot be reached is an outage and thus retriable, unlike a site that
- * is to be read; a refused key or an unknown model is a setting to correct.
+ * Sorts an error of the openai SDK. A refused connection is an outage of the API and thus retriable. In
+ * `classifyNetworkError`, for a site that a row names, it is permanent. A refused key or an unknown model is a setting to
+ * correct.
  *
  * @param prefix The beginning of the names of the model's settings.
  */
