@@ -320,8 +320,9 @@ end if;
 $$;
 
 -- Does what apply_outcomes() does, but an error of Postgres fails one item alone. An item whose
--- error is transient, such as a lock timeout, becomes `busy` instead. Where a user's trigger
--- refuses even the failure's update of the row, the failure is recorded without it.
+-- error is transient, such as a lock timeout, becomes `busy` instead. Where even the
+-- failure raises an error, as where a user's trigger refuses the row's update, the failure is
+-- recorded without that update.
 -- p_until: until when items with transient errors are tried again.
 create function millrace.apply_outcomes_guarded(
   p_items millrace.work[],

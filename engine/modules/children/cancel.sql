@@ -45,8 +45,8 @@ loop
   from unnest(v_done.refused) f
   join millrace.runs r on r.id = f.key::bigint
   where f.later;
-  -- Where a trigger on the child's row refuses the projection, the child is cancelled without one,
-  -- unless a later try may succeed.
+  -- Where cancelling a child raises an error, as where a trigger on its row refuses the projection,
+  -- the child is cancelled without a projection, unless a later try may succeed.
   v_count := v_count + v_done.done + millrace.cancel_runs(array(
     select f.key::bigint
     from unnest(v_done.refused) f

@@ -152,9 +152,9 @@ if found then
 end if;
 $$;
 
--- Begins the stages of a parent whose thresholds hold now. Where a user's trigger refuses the
--- projection, they begin without one. Where a stage still cannot begin, it waits until the map is
--- done; the map's attempt then fails with the reason.
+-- Begins the stages of a parent whose thresholds hold now. Where that raises an error, as where a
+-- user's trigger refuses the projection, the stages begin without a projection. A stage that still
+-- cannot begin waits until the map is done; the map's attempt then fails with the reason.
 -- busy: whether a transient error asks for another try.
 create function millrace.pass_thresholds(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
