@@ -56,7 +56,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
     const urls = urlsOf('bench');
     const maintenance = await connect(server.url('supabase_admin', 'template1'));
     await maintenance.query('create database bench template postgres owner postgres');
-    // The doorbell is configured as in use; nobody sends what it queues, and no function answers.
+    // Wake-ups are configured as in use; nobody sends what they queue, and no function answers.
     await setProjectSecrets(urls.superuser, 'http://127.0.0.1:9', 'wake_secret_bench');
     return {
       urls,

@@ -49,14 +49,14 @@ async function stopPolls(): Promise<void> {
 describe('a model that answers in the call', () => {
   beforeAll(async () => {
     leads = await LeadsStack.start({ env: prices });
-    // Nothing but doorbells and callbacks can move a lead on.
+    // Nothing but wake-ups and callbacks can move a lead on.
     await leads.rows(`select cron.unschedule('millrace-sweep')`);
     await stopPolls();
   });
   afterEach(() => leads.expectSound());
   afterAll(() => leads.stop());
 
-  test('one update takes every sample site through all stages, by doorbells and callbacks alone', async () => {
+  test('one update takes every sample site through all stages, by wake-ups and callbacks alone', async () => {
     const [id] = await runSampleSites();
     expect(await services(id)).toEqual(['scraper', null, null, null, null]);
   });

@@ -223,7 +223,7 @@ async function killAtProvider({ chaos }: Campaign, choices: Choices): Promise<un
   chaos.parts.provider.trap = { action, spring: () => chaos.killFunction(name) };
 }
 
-/** A function with work in hand or before it hears its doorbell three times more. */
+/** Wakes a function that has queued or started attempts three times more. */
 async function wakeTwice({ chaos }: Campaign, choices: Choices): Promise<undefined> {
   const stages = await chaos.asAdmin<{ function: string; pipeline: string; stage: string }>(
     `select s.function_name as function, p.name as pipeline, s.name as stage from millrace.stages s

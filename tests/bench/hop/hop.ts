@@ -1,5 +1,5 @@
 // How long the way from one stage to the next takes through the whole stack: functions in Deno, the Data API, the
-// doorbell. Then the same with every wake-up left to pg_net, which is what a chain of triggers would do.
+// wake-ups. Then the same with every wake-up left to pg_net, which is what a chain of triggers would do.
 
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';

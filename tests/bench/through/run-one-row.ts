@@ -5,7 +5,7 @@ import { watchStack } from '../stack-usage.ts';
 import { everyWorkerHasLeft, nothingRuns, until } from '../until.ts';
 import { functionNames, onANoOpStack } from './no-op-stack.ts';
 
-// As long as the doorbell sleeps after it has rung: on an idle system a user's update does not fall into that second.
+// As long as pg_net sleeps after it has sent requests: on an idle system no user's update falls into that second.
 const idleMs = 1_200;
 
 /** Measures one row after the other, each on an idle stack, by warm functions, from its update to the end of its run. */
