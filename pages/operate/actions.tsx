@@ -155,7 +155,7 @@ export const isForGood = (again: string | undefined) => again === 'no';
 export const reasonField: Field = {
   name: 'reason',
   label: 'Reason',
-  hint: 'Stands in the journal, for whoever asks later.',
+  hint: 'The journal keeps it.',
 };
 
 function ActionDialog({ action }: { action: Action }) {

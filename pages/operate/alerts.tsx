@@ -33,7 +33,7 @@ export function Alerts(route: Route) {
             label="Alerts"
             rows={engineFirst(alerts)}
             keyOf={({ id }) => id}
-            none="No alert. All is as it should be."
+            none="No alert. All is well."
             columns={[
               {
                 name: 'State',

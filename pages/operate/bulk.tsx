@@ -185,7 +185,7 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
       <ActionButton
         action={{
           label: tried ? 'Try another' : 'Try one first',
-          what: 'The newest of them that is left goes alone. What comes of it shows here, and the rest waits until you begin it.',
+          what: 'The newest run goes first. Its result shows here, and the rest waits until you begin it.',
           request: { verb: 'try', bulk },
           refused: mayNotAct() ?? may,
         }}
@@ -194,7 +194,7 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
         action={{
           label: tried ? 'Do the rest' : 'Begin',
           title: `${action.verb[0]?.toUpperCase()}${action.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
-          what: `What is chosen is worked off in slices of 500; what has gone on or matches no longer is passed over.`,
+          what: `Runs are taken in slices of 500. A run that has gone on, or no longer matches, is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,
           done: 'It has begun.',

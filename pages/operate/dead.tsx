@@ -39,7 +39,7 @@ export function DeadLetters(route: Route) {
                   : 'There is no dead letter.'
               }
               columns={[
-                { name: 'Pipeline', cell: (g) => <PipelineLink of={g.pipeline} /> },
+                { name: 'Pipeline', by: (g) => g.pipeline, cell: (g) => <PipelineLink of={g.pipeline} /> },
                 {
                   name: 'Stage',
                   cell: (g) => (
@@ -56,10 +56,15 @@ export function DeadLetters(route: Route) {
                     </span>
                   ),
                 },
-                { name: 'Runs', isNumber: true, cell: (g) => <a href={to('runs', '', filterOf(g))}>{g.runs}</a> },
+                {
+                  name: 'Runs',
+                  isNumber: true,
+                  by: (g) => g.runs,
+                  cell: (g) => <a href={to('runs', '', filterOf(g))}>{g.runs}</a>,
+                },
                 { name: 'The newest', cell: (g) => sampled.has(g) && <Sample filter={filterOf(g)} /> },
-                { name: 'Oldest', cell: (g) => <Ago at={g.oldest} /> },
-                { name: 'Newest', cell: (g) => <Ago at={g.newest} /> },
+                { name: 'Oldest', by: (g) => g.oldest, cell: (g) => <Ago at={g.oldest} /> },
+                { name: 'Newest', by: (g) => g.newest, cell: (g) => <Ago at={g.newest} /> },
                 { name: 'All of them', cell: (g) => <BulkButtons filter={filterOf(g)} verbs={['retry']} /> },
               ]}
             />

@@ -83,7 +83,7 @@ const onCopy: Action['orElse'] = {
   also: { copy: true },
   leadsTo: ({ copy }) => to('run', copy as number),
 };
-const copySays = ' A copy of the run does the same and writes no column.';
+const kept = 'The journal keeps both. A copy of the run does the same and writes no column.';
 
 /** The buttons that edit a stage's result and the row that it reads. */
 export function EditButtons({ of, form, result, row }: EditProps) {
@@ -97,7 +97,7 @@ export function EditButtons({ of, form, result, row }: EditProps) {
         action={{
           label: 'Edit result',
           title: `Edit the result of ${of.stage}`,
-          what: `The stage gets this result, and what comes after it starts over. The journal keeps both.${copySays}${unchecked}`,
+          what: `The stage gets this result, and what comes after it starts over. ${kept}${unchecked}`,
           fields: ofResult.fields,
           request: (texts) => ({ verb: 'edit', ...of, result: ofResult.read(texts) }),
           harms: true,
@@ -108,7 +108,7 @@ export function EditButtons({ of, form, result, row }: EditProps) {
         action={{
           label: 'Edit row',
           title: `Edit what ${of.stage} reads of the row`,
-          what: `The row gets these values, and the stage and what comes after it start over. The journal keeps both.${copySays}`,
+          what: `The row gets these values, and the stage and what comes after it start over. ${kept}`,
           fields: ofRow.fields,
           request: (texts) => ({
             verb: 'edit',

@@ -1,5 +1,5 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
-import dagre from '@dagrejs/dagre';
+import { Graph as Drawing, layout } from '@dagrejs/dagre';
 import { useMemo, useRef } from 'preact/hooks';
 import type { StageHealth } from '../../operators/answers.ts';
 import { countOf } from '../../operators/numbers.ts';
@@ -26,12 +26,12 @@ interface GraphProps {
 }
 
 function layOut(stages: GraphProps['stages'], height: number) {
-  const graph = new dagre.graphlib.Graph();
+  const graph = new Drawing();
   graph.setGraph({ rankdir: 'LR', nodesep: 16, ranksep: 32, marginx: 4, marginy: 4 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { stage } of stages) graph.setNode(stage, { width: wide, height });
   for (const { stage, needs } of stages) for (const need of needs) graph.setEdge(need, stage);
-  dagre.layout(graph);
+  layout(graph);
   return graph;
 }
 

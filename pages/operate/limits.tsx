@@ -222,7 +222,7 @@ function Stages({ stages }: { stages: LimitedStage[] }) {
           ),
         },
         { name: 'Under', cell: ({ shared }) => shared.join(', ') },
-        { name: 'Ready', isNumber: true, cell: (s) => countOf(s, 'ready') },
+        { name: 'Ready', isNumber: true, by: (s) => s.ready, cell: (s) => countOf(s, 'ready') },
         {
           name: 'Oldest',
           isNumber: true,

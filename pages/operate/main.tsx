@@ -10,7 +10,7 @@ import { admit, isLocal, openLocalApi, operator } from './api.ts';
 import { Shell } from './shell.tsx';
 
 const spent =
-  'The server on this machine lets in whoever comes by its link, and a link is good for one time. Ask for a new one where you started it, or sign in at the project.';
+  'A link to the server on this machine works once. Ask for a new one where you started it, or sign in at the project.';
 
 /** The values that a link brings, if any. */
 let link: ReturnType<typeof readLink>;

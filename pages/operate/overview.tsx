@@ -320,14 +320,14 @@ interface SumsProps {
 function Sums({ points, before, range, asOf }: SumsProps) {
   const sum = (of: Figures[], name: 'completed' | 'failed' | 'cost_usd') =>
     of.reduce((all, point) => all + point[name], 0);
-  const spent = sum(points, 'cost_usd');
-  const tell = (of: Figures[]) => `${count(sum(of, 'completed'))} completed, ${count(sum(of, 'failed'))} failed`;
-  const spentBefore = sum(before ?? [], 'cost_usd');
+  const tell = (of: Figures[]) => {
+    const spent = sum(of, 'cost_usd');
+    return `${count(sum(of, 'completed'))} completed, ${count(sum(of, 'failed'))} failed${spent > 0 ? `, ${dollars(spent)} spent` : ''}`;
+  };
   return (
     <p class="hint hour" title={`As of ${new Date(asOf).toLocaleTimeString('en-GB')}`}>
       Runs in the last {range.says}: {tell(points)}
-      {spent > 0 && `, ${dollars(spent)} spent`}
-      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`}
+      {before && `; before that ${tell(before)}`}
     </p>
   );
 }

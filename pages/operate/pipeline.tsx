@@ -116,11 +116,16 @@ interface ChartsProps {
 
 function Charts({ points, before, range, marks: all }: ChartsProps) {
   const marks = marksWithin(all, points, range.stepSeconds);
-  const common = { points, range, marks, onStretch: (since: string, until: string) => ask({ since, before: until }) };
-  const compared = { ...common, before };
+  const common = {
+    points,
+    before,
+    range,
+    marks,
+    onStretch: (since: string, until: string) => ask({ since, before: until }),
+  };
   // A step that has just begun has no sample yet, which is no empty queue.
   const sampled = {
-    ...compared,
+    ...common,
     points: useMemo(() => (points.at(-1)?.ready ? points : points.slice(0, -1)), [points]),
   };
   return (
@@ -132,7 +137,7 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
       <Released marks={marks} />
       <div class="charts">
         <Chart
-          {...compared}
+          {...common}
           title="By outcome"
           shown={count}
           lines={[
@@ -142,7 +147,7 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
           ]}
         />
         <Chart
-          {...compared}
+          {...common}
           title="How long it took"
           shown={span}
           lines={[
@@ -154,7 +159,7 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
         />
         <Chart {...common} title="Errors by code" shown={count} lines={linesOfCodes(points)} />
         <Chart
-          {...compared}
+          {...common}
           title="Spent"
           shown={dollars}
           lines={[number('US dollars', 'link', ({ cost_usd }) => cost_usd)]}
@@ -206,6 +211,7 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
   const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'late') => ({
     name,
     isNumber: true,
+    by: (stage: StageHealth) => stage[of],
     cell: (stage: StageHealth) => countOf(stage, of),
   });
   const codes = (stage: StageHealth) =>
@@ -222,6 +228,7 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
       columns={[
         {
           name: 'Stage',
+          by: (s) => s.stage,
           cell: (s) => (
             <>
               <PipelineLink of={pipeline} stage={s.stage} /> <Marks stage={s} />
@@ -235,6 +242,7 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
         {
           name: 'In backoff',
           isNumber: true,
+          by: (s) => s.in_backoff,
           cell: (s) =>
             s.in_backoff === 0 ? (
               '0'
@@ -248,6 +256,7 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
         {
           name: 'Dead',
           isNumber: true,
+          by: (s) => s.failed,
           cell: (s) =>
             s.failed === 0 ? (
               '0'
@@ -255,9 +264,14 @@ function Stages({ pipeline, health, figures, range }: StagesProps) {
               <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
             ),
         },
-        { name: 'p50', isNumber: true, cell: (s) => span(of(s)?.run_p50_ms) },
-        { name: 'p95', isNumber: true, cell: (s) => span(of(s)?.run_p95_ms) },
-        { name: 'Spent', isNumber: true, cell: (s) => (figures ? dollars(of(s)?.cost_usd ?? 0) : '–') },
+        { name: 'p50', isNumber: true, by: (s) => of(s)?.run_p50_ms, cell: (s) => span(of(s)?.run_p50_ms) },
+        { name: 'p95', isNumber: true, by: (s) => of(s)?.run_p95_ms, cell: (s) => span(of(s)?.run_p95_ms) },
+        {
+          name: 'Spent',
+          isNumber: true,
+          by: (s) => of(s)?.cost_usd,
+          cell: (s) => (figures ? dollars(of(s)?.cost_usd ?? 0) : '–'),
+        },
         { name: `Errors of the last ${range.says}`, cell: (s) => <Words text={figures ? codes(s) : '–'} most={160} /> },
       ]}
     />

@@ -145,10 +145,9 @@ function Facts({ run }: { run: Answer }) {
           <>
             <dt>Copies</dt>
             <dd>
-              {copies.map((copy, n) => (
+              {copies.map((copy) => (
                 <>
-                  {n > 0 && ', '}
-                  <a href={to('run', copy)}>run {copy}</a>
+                  <a href={to('run', copy)}>run {copy}</a>{' '}
                 </>
               ))}
             </dd>
@@ -194,14 +193,14 @@ function Actions({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
     },
     {
       label: 'Cancel',
-      what: 'This one run ends. What is in work is thrown away when it reports.',
+      what: 'The run ends. Results of attempts in work are discarded.',
       request: { verb: 'cancel', run },
       refused: isOver,
       harms: verbs.cancel.destroys,
     },
     {
       label: 'Skip',
-      what: 'This one run goes on without the stage: what comes after it gets null as its result.',
+      what: 'The run goes on without the stage, with null as its result.',
       fields: [{ name: 'stage', label: 'Stage', choices: stages }],
       request: ({ stage }) => ({ verb: 'skip', run, stage }),
       refused: stages.length > 0 ? undefined : `It is ${status}, and stands at no stage.`,
@@ -209,7 +208,7 @@ function Actions({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
     },
     {
       label: 'Fail',
-      what: 'The stage of this one run fails with what you write. What is in work there is thrown away when it reports.',
+      what: 'The stage fails with what you write. The result of an attempt in work is discarded.',
       fields: [
         { name: 'stage', label: 'Stage', choices: live },
         { name: 'message', label: 'The error that it gets', isNeeded: true },

@@ -127,7 +127,7 @@ function Buttons({ label, actions, of }: { label: string; actions: Action[]; of:
 const switchActions = (place: Partial<Place>, isOn: boolean, ready: string): Action[] => [
   {
     label: 'Pause',
-    what: `Nothing begins here until somebody lets it go on; what is in work ends. Ready now: ${ready}.`,
+    what: `No row begins here until it is unpaused; rows in work go on. Ready now: ${ready}.`,
     request: { verb: 'pause', ...place },
     refused: isOn ? undefined : 'It is paused.',
   },
@@ -142,14 +142,14 @@ const switchActions = (place: Partial<Place>, isOn: boolean, ready: string): Act
 const throttleActions = (place: Place, stage: StageHealth): Action[] => [
   {
     label: 'Throttle',
-    what: `It starts no more than this until the time is over; then its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
+    what: `No more rows than this start until the time is over. Ready now: ${countOf(stage, 'ready')}.`,
     fields: throttleFields,
     request: (values) => ({ ...throttleOf(values), ...place }),
     needsReason: true,
   },
   {
     label: 'Unthrottle',
-    what: `Its definition holds again at once. Ready now: ${countOf(stage, 'ready')}.`,
+    what: `Its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
     request: { verb: 'unthrottle', ...place },
     refused: stage.throttle ? undefined : 'It is not throttled.',
   },
@@ -165,7 +165,7 @@ function bypassActions(
   return [
     {
       label: 'Bypass',
-      what: `What is queued here (${many(countOf(stage, 'ready', 'in_backoff'), 'row')}), and what comes until the bypass ends, goes on without this stage: what comes after it gets null as its result. Each row is remembered, for Take up. What is in work or waiting (${countOf(stage, 'started', 'waiting')}) goes on as before.`,
+      what: `Until the bypass ends, rows go on without this stage, with null as its result. Queued here now: ${many(countOf(stage, 'ready', 'in_backoff'), 'row')}. Take up brings them back. Rows in work or waiting (${countOf(stage, 'started', 'waiting')}) go on as before.`,
       fields: [
         {
           name: 'minutes',
@@ -182,13 +182,13 @@ function bypassActions(
     },
     {
       label: 'End bypass',
-      what: `What comes from now on is worked here again. What was left out (${leftOut}) stays remembered until somebody takes it up.`,
+      what: `Rows begin this stage again. Take up brings back what was left out (${leftOut}).`,
       request: { verb: 'end_bypass', ...place },
       refused: bypass ? undefined : 'It is not bypassed.',
     },
     {
       label: 'Take up',
-      what: `A bypass left out ${leftOut}. The oldest begin at this stage again; what comes after it is done again, too.`,
+      what: `A bypass left out ${leftOut}. The oldest begin this stage, and the stages after it start over.`,
       fields: [
         {
           name: 'count',
@@ -214,7 +214,7 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
   const live = ready + in_backoff + started + waiting;
   const standing = countOf(stageHealth, 'ready', 'in_backoff', 'started', 'waiting');
   const here = `Standing here: ${standing}, failed here: ${countOf(stageHealth, 'failed')}.`;
-  const first = 'You see how many it meets before anything is done.';
+  const first = 'You see how many runs match before anything is done.';
   const none = live + failed === 0 ? 'No run stands here, and none failed here.' : undefined;
   const which: Field = {
     name: 'status',
@@ -231,7 +231,7 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
   const actions: Action[] = [
     {
       label: 'Retry',
-      what: `${here} Those that failed are tried again, with tries as at the beginning. ${first}`,
+      what: `${here} The failed ones are tried again, with tries as at the beginning. ${first}`,
       request: preview('retry', 'failed'),
       refused: failed === 0 ? 'No run failed here.' : undefined,
     },
@@ -243,7 +243,7 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
     },
     {
       label: 'Skip',
-      what: `${here} They go on without this stage: what comes after it gets null as its result. What is in work here is thrown away. ${first}`,
+      what: `${here} They go on without this stage, with null as its result. Results of attempts in work are discarded. ${first}`,
       fields: [which],
       request: ({ status }) => preview('skip', status, { stage }),
       refused: none,
@@ -251,7 +251,7 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
     },
     {
       label: 'Fail',
-      what: `${here} Those that stand here fail with what you write. ${first}`,
+      what: `${here} The live ones fail with what you write. ${first}`,
       fields: [
         { name: 'message', label: 'The error that they get', isNeeded: true },
         { name: 'again', label: 'Tried again', choices: againChoices },
@@ -262,7 +262,7 @@ function runsActions(place: Place, stageHealth: StageHealth): Action[] {
     },
     {
       label: 'Reset',
-      what: `${here} They begin anew at this stage; what it and the stages after it came to is superseded. ${first}`,
+      what: `${here} They begin this stage, and the stages after it start over. ${first}`,
       fields: [which],
       request: ({ status }) => preview('reset', status, { stage }),
       refused: none,
