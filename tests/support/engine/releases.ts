@@ -142,10 +142,10 @@ async function change(engine: string, name: string, how: (text: string) => strin
   );
   if (!statement) throw new Error(`nothing is called ${name}`);
   const file = path.join(engine, statement.file);
-  const changed = how(statement.text);
-  if (changed === statement.text) throw new Error(`${name} could not be changed`);
-  fs.writeFileSync(
-    file,
-    fs.readFileSync(file, 'utf8').replace(statement.text, () => changed),
-  );
+  // The build writes the word, so the file does not have it.
+  const text = statement.text.replace(/^(as \$\w*\$\n)declare\n/m, '$1');
+  const [before = '', after] = fs.readFileSync(file, 'utf8').split(text);
+  const changed = how(text);
+  if (changed === text || after === undefined) throw new Error(`${name} could not be changed`);
+  fs.writeFileSync(file, before + changed + after);
 }
