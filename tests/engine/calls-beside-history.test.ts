@@ -198,6 +198,20 @@ const clear = `
   truncate millrace.runs, millrace.attempts, millrace.fan_outs, millrace.fan_progress, millrace.child_tallies, millrace.turns,
     millrace.claims, millrace.pulses, millrace.sums, public.millrace_decisions, public.items, public.folders, public.dues`;
 
+/** Keeps autovacuum from the tables, or lets it have them again: statistics that it gathers in between would change the plans. */
+const autovacuum = (engine: Engine, change: 'set (autovacuum_enabled = off)' | 'reset (autovacuum_enabled)') =>
+  engine.sql.query(`do $$
+    declare
+      v_table regclass;
+    begin
+      for v_table in
+        select c.oid from pg_class c
+        where c.relkind = 'r' and c.relnamespace in ('millrace'::regnamespace, 'public'::regnamespace)
+      loop
+        execute format('alter table %s ${change}', v_table);
+      end loop;
+    end $$`);
+
 /** The statistics that a session may know of the tables when it makes its plans. */
 const known: Record<string, (engine: Engine) => Promise<unknown>> = {
   nothing: (engine) => engine.sql.query('vacuum analyze'),
@@ -236,6 +250,7 @@ for (const [name, fill] of Object.entries(known)) {
     `no call reads more beside many runs than beside few, by plans that it made when statistics knew of ${name}`,
     async ({ engine }) => {
       await defineAll(engine);
+      await autovacuum(engine, 'set (autovacuum_enabled = off)');
       await fill(engine);
       const grown = await inCountingSession(engine.database.superUrl, async (client, rows) => {
         // A statement for which Postgres may choose makes such plans after its fifth call.
@@ -251,7 +266,7 @@ for (const [name, fill] of Object.entries(known)) {
         for (const [place, [call, action]] of actions.entries())
           more[call] = (await rows(action)) - (few[place] as number);
         return more;
-      });
+      }).finally(() => autovacuum(engine, 'reset (autovacuum_enabled)'));
       // Before anything fails: nothing of this has its row.
       await engine.sql.query(clear);
       // Once a night pruning looks at each answered question. The others may read no row for each of 1,500 runs; doctor() looks at
