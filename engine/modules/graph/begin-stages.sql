@@ -66,3 +66,13 @@ loop
 end loop;
 return v_wake;
 $$;
+
+-- Raises MR002 where one of these runs is a copy. A definition that came after the copy has made a
+-- stage of it one that asks a person or starts children.
+create function millrace.refuse_copies(p_run_ids bigint[])
+as $$
+perform millrace.refuse(
+  'a copy asks no person and starts no children', 'Edit the run itself.', 'MR002')
+from millrace.runs r
+where r.id = any (p_run_ids) and r.copy_of is not null;
+$$;

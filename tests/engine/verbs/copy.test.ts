@@ -1,6 +1,6 @@
 // Edits on a copy: a copy runs like any other run, and nobody but those who look at it sees anything of it.
 import { expect } from 'vitest';
-import { defineSplit } from '../../support/engine/operations.ts';
+import { defineSplit, insertParts, spawnParts } from '../../support/engine/operations.ts';
 import { journal, type Operator, signIn } from '../../support/engine/operators.ts';
 import { makeLinks } from '../../support/engine/status.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
@@ -259,6 +259,36 @@ test('an apply function that a later definition names is called for rows and for
   expect((await runStage(engine, 'two')).map((item) => item.entity_id)).toEqual([id, id]);
   expect(await engine.rows('select * from public.taken')).toMatchObject([{ items: [{ entity_id: id }] }]);
   for (const copy of copies) expect(await statusOf(engine, copy)).toBe('completed');
+});
+
+test.for([
+  ['asks a person', { kind: 'manual' }],
+  ['begins a child', { kind: 'pipeline', child: { pipeline: 'sub' } }],
+] as const)('a copy fails before a stage that by a later definition %s', async ([, options], { engine }) => {
+  const { id, edit } = await ranThrough(engine);
+  const copy = await edit({ result: { score: 2 } });
+  await engine.pipeline([{ name: 'scan' }], { projection: 'none' }, 'sub');
+  const two = { name: 'two', needs: ['one'], retry: { maxAttempts: 1 } };
+  await engine.pipeline([{ name: 'one' }, two, { name: 'three', needs: ['two'], ...options }]);
+  const before = await engine.item(id);
+  await runStage(engine, 'two');
+  expect(await engine.rows('select id::int, status, error_code from millrace.runs order by id')).toMatchObject([
+    { status: 'completed' },
+    { id: copy, status: 'failed', error_code: 'sql_MR002' },
+  ]);
+  expect(await engine.item(id)).toEqual(before);
+});
+
+test('a copy spawns no children at a stage that by a later definition is a map', async ({ engine }) => {
+  const { edit } = await ranThrough(engine, chain(['one', 'two']));
+  await edit({ row: { label: 'other' } });
+  const map = { name: 'two', needs: ['one'], kind: 'map', child: { pipeline: 'parts' } };
+  await engine.pipeline([{ name: 'scan' }], { table: 'public.parts' }, 'parts');
+  await engine.pipeline([{ name: 'one' }, map]);
+  await runStage(engine, 'one');
+  const parts = await insertParts(engine, 1);
+  await expect(spawnParts(engine, parts, 'two')).rejects.toMatchObject({ code: 'MR002' });
+  expect(await engine.value('select count(*)::int from millrace.fan_outs')).toBe(0);
 });
 
 test('a pipeline that shows its runs on one status column has no copies', async ({ engine }) => {
