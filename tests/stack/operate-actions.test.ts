@@ -125,12 +125,12 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
     `select ready + in_backoff from millrace.stage_health where pipeline = 'orders' and stage = 'price'`,
   );
   await action('The stage', 'Bypass').click();
-  await dialog.getByText(`What is queued here (${queued} rows)`).waitFor();
+  await dialog.getByText(`Queued here now: ${queued} rows.`).waitFor();
   await dialog.getByLabel('Reason').fill('the printer is away');
   await dialog.getByRole('button', { name: 'Bypass' }).click();
   await page.getByText(/^bypassed by \S+: the printer is away$/).waitFor();
   await action('The stage', 'End bypass').click();
-  await dialog.getByText(`What was left out (${queued} rows)`).waitFor();
+  await dialog.getByText(`what was left out (${queued} rows)`).waitFor();
   await dialog.getByRole('button', { name: 'End bypass' }).click();
   await action('The stage', 'Take up').click();
   await dialog.getByLabel('How many at most').fill('2');
