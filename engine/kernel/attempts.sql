@@ -46,7 +46,7 @@ return row(1, p_attempt.id, p_attempt.token, null, p_outcome, p_result, null, p_
   p_attempt.state, null, null, null, null)::millrace.work;
 $$;
 
--- Inserts pulses of attempts that have no times, one for each stage.
+-- Inserts pulses without run times and waits, one for each stage.
 -- p_stage_ids: the stage of each attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$

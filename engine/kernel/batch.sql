@@ -55,8 +55,8 @@ from (
             v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
             filter (where (z.most > p_each) is not true), '{}') end
         from millrace.done_attempts n
-        -- The most bytes that the text can have, by the same rule as in write_rows() of
-        -- attach-rows.sql.
+        -- How many bytes the text has at most, numbers such as 1e100000 aside. The rule is that of
+        -- write_rows() in attach-rows.sql.
         cross join lateral (values (pg_column_size(n.output)::bigint
           * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
         where n.run_id = i.run_id and n.stage_id = any (v_version.needs))
@@ -108,7 +108,8 @@ for v_i in 1 .. cardinality(p_items) loop
       v_size := c_frame + octet_length(v_row.entity::text)::bigint
         + octet_length(v_row.needs::text);
     exception
-      -- A number such as 1e100000 has a text of over a gigabyte.
+      -- The text of the number 1e100000 has 100,001 bytes: some thousand of them in a small row
+      -- have over a gigabyte.
       when program_limit_exceeded or out_of_memory then
         v_size := 1073741824;
     end;

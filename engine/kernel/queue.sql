@@ -179,9 +179,10 @@ $$;
 -- Begins a stage in new runs, and the other stages that begin a run.
 -- p_keys: the concurrency keys of the runs' rows at the stage; null where they are not known.
 -- p_dirty_ids: the entities with columns to clear.
+-- p_by_name: the start names the stage, so that its conditions do not count.
 -- p_alone: every run begins with this stage and no other.
 -- begun: the runs in which the stage began.
--- ready: the stages that got work.
+-- ready: the stages at which attempts became ready.
 create function millrace.begin_new_runs(
   p_stage millrace.version_stages, p_run_ids bigint[], p_keys text[], p_dirty_ids text[],
   p_by_name boolean, p_alone boolean, out begun bigint[], out ready int[]

@@ -142,7 +142,7 @@ test('two polls that find the same page at once bring it once, and neither as a 
   );
 });
 
-test('a link of a completion that does not commit is in no queue', async ({ engine }) => {
+test('a link that a poll found is in no queue when its completion does not commit', async ({ engine }) => {
   const id = await addSource(engine);
   const client = await openTransaction(engine);
   await apply(engine, { [id]: result({ urls: found('a') }) }, client);

@@ -257,7 +257,7 @@ describe('only the stage’s own function speaks of a callback', () => {
     expect(JSON.stringify(faults)).not.toContain('\\u0000');
   });
 
-  test('and the secret key follows it nowhere else', async () => {
+  test('and a redirect does not take the secret key to another server', async () => {
     const { rpc } = jobEngine();
     const stranger = await startServer(() => ({}));
     const other = await startServer(() => ({ status: 307, headers: { location: stranger.url } }));

@@ -4,10 +4,10 @@
 -- needs: the fields that a request must have.
 -- is_open: whether operators can do the verb by the Data API.
 -- destroys: whether work is lost or left out.
--- does: the call that does a stage's verb, of pipeline, stage, request and the number of the
--- journal entry.
--- acts: the call that finds what a request names and does the verb, of the caller, the request, the
--- number of the journal entry and does.
+-- does: the call that does a stage's verb. Its arguments: $1 is the pipeline, $2 the stage, $3 the
+-- request, $4 the number of the journal entry.
+-- acts: the call that finds what a request names and does the verb. Its arguments: $1 is the
+-- caller, $2 the request, $3 the number of the journal entry, $4 the column does.
 create view millrace.verbs as
 select v.verb, v.about, v.needs, v.is_open, v.destroys, v.does, case v.about
     when 'run' then 'millrace.act_on_run($1, $2)'

@@ -29,8 +29,8 @@ from (values
   -- The folder of the playbooks to which messages link. Empty: those of this release.
   ('playbooks_url', '')) s(name, value);
 
--- The settings, rows and cron jobs that are missing and that set_up() would write. Alert rules are
--- not among them, since a person may have deleted some.
+-- The settings, rows, policies and cron jobs that are missing and that set_up() would write. Alert
+-- rules are not among them, since a person may have deleted some.
 create view millrace.missing_set_up as
 select 'setting ' || d.name as what
 from millrace.default_settings d

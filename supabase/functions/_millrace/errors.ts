@@ -93,7 +93,7 @@ const MAX_STACK_BYTES = 2048;
 const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 
 /**
- * The text with what Postgres cannot store in a text or jsonb value, NUL and lone surrogates, replaced by U+FFFD.
+ * Replaces NUL and lone surrogates, which Postgres cannot store in a text or jsonb value, by U+FFFD.
  *
  * @example
  * ```ts

@@ -103,7 +103,9 @@ test('a stage after one on demand cannot begin without it while the run is under
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
 
-test('nor can what waits for a threshold of a map that nobody asked for', async ({ engine }) => {
+test('a stage that waits for a threshold of a map on demand cannot begin before somebody asks for the map', async ({
+  engine,
+}) => {
   const beside = [
     { name: 'print' },
     { name: 'peek', after: [{ map: 'split', stage: 'scan', count: 1 }] },

@@ -113,7 +113,7 @@ test('a report waits for nobody: an attempt that somebody holds is left to the n
   expect(await note(engine, attempts, 'running')).toBe(1);
 });
 
-test('a report looks at the jobs that it names alone, however many wait', async ({ engine }) => {
+test('a report looks only at the jobs that it names, however many wait', async ({ engine }) => {
   const rows = async () => {
     const jobs = await engine.value(
       `select jsonb_agg(to_jsonb(j)) from (

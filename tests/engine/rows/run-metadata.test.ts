@@ -100,7 +100,7 @@ test('where no column is declared runs have none', async ({ engine }) => {
   expect(await metadata(engine, id)).toEqual([null]);
 });
 
-test('a definition that no longer names the column copies no more; naming it again copies again', async ({
+test('metadata is copied no longer when the definition stops naming the column, and again when it names it again', async ({
   engine,
 }) => {
   await table(engine);

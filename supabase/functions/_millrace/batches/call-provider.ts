@@ -27,7 +27,7 @@ export async function callProvider(path: string, provider: Provider, call: Provi
 }
 
 /**
- * Reads the lines of a file at a provider, as they come. A file that breaks off ends with a part of a line. Throws a
+ * Reads the lines of a file at a provider, as they come. A file that ends early ends with a part of a line. Throws a
  * StageError.
  */
 export async function* linesAt(path: string, provider: Provider, call: ProviderCall): AsyncGenerator<string> {

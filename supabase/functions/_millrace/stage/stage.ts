@@ -25,8 +25,8 @@ export interface HandlerContext {
    */
   idempotencyKey: string;
   /**
-   * The key of a request that each retry should make anew, such as a model's answer or a page that could not be read.
-   * The key is the same after a crash and another for a retry, as `submission` is. Both keys differ from those of all
+   * The key of a request that each retry should send anew, such as a question to a model. Like `submission`, the key
+   * stays the same after a crash and changes with each retry. Both keys differ from those of all
    * other projects.
    */
   submissionKey: string;

@@ -1,7 +1,7 @@
 /**
  * Decides how many items a worker takes. A claim that runs into the database's statement timeout makes the next ones smaller.
- * A batch that the engine cut at its most bytes bounds what the worker holds, or slow handlers would gather batch upon batch in
- * its memory. Each answer that brings all that was asked for lets both bounds grow by one item.
+ * After a batch that the engine cut at its limit of bytes, the worker holds no more items than it does then: slow handlers would
+ * gather batch upon batch in its memory. Each answer lets the next claim grow by one item, and an uncut one also what is held.
  */
 export class ClaimSize {
   private atOnce = Infinity;
