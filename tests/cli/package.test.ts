@@ -70,9 +70,9 @@ test('docs prints the pages of the package, finds words in them, and their links
     status: 1,
     stderr: 'No page holds xylophone: npx millrace docs lists the pages.\n',
   });
-  // Of the repository alone, since they are about a clone or its tests.
+  // Of the repository alone, since they are about a clone, its tests or its words.
   const others =
-    /(?:^|\/)(?:ARCHITECTURE|benchmark|contributing|security|releasing|examples\/\w+)\.md$|^\.\.\/|\.(?:ts|png)$/;
+    /(?:^|\/)(?:ARCHITECTURE|benchmark|contributing|nomenclature|security|releasing|examples\/\w+)\.md$|^\.\.\/|\.(?:ts|png)$/;
   for (const file of fs
     .readdirSync(folder, { recursive: true })
     .map(String)

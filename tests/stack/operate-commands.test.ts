@@ -312,7 +312,7 @@ test('each verb on one run does it and is in the journal, by whom and why', asyn
     if (args[0] !== 'fail') continue;
     // The sentences of the documents about its code.
     const { stdout } = await inProcess(['dead']);
-    expect(stdout).toContain('\nfailed_by_hand:\n  Somebody ended the stage as failed and gave no code of their own.');
+    expect(stdout).toContain('\nfailed_by_hand:\n  A person ended the stage as failed and gave no code.');
     expect(stdout).not.toContain('\nno_address:');
   }
   expect(await orders.value('select status from millrace.runs where id = $1', [failed])).toBe('cancelled');
