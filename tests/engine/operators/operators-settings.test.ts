@@ -1,6 +1,7 @@
 // The facts that operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
 // questions.
 import { expect } from 'vitest';
+import { nextRun } from '../../../operators/next-run.ts';
 import { signIn } from '../../support/engine/operators.ts';
 import { makeLinks, makeNotes } from '../../support/engine/status.ts';
 import { chain, type Row, test } from '../../support/engine.ts';
@@ -155,6 +156,16 @@ test('an operator of all pipelines sees the findings with their remedies, and ot
   const ben = await signIn(engine, 'ben', { role: 'viewer', pipelines: ['flow'] });
   expect(await ann.ask('settings')).toMatchObject({ findings: amiss });
   expect(await ben.ask('settings')).toMatchObject({ findings: null });
+});
+
+test('the next run of a job on Sundays is the same for 0 and 7, and none is named for a schedule in words', () => {
+  const monday = Date.parse('2026-11-30T05:00:00Z');
+  const sunday = Date.parse('2026-12-06T07:30:00Z');
+  for (const weekdays of ['0', '7', '6-7']) {
+    const days = weekdays === '6-7' ? 1 : 0;
+    expect(nextRun(`30 7 * * ${weekdays}`, undefined, monday)).toBe(sunday - days * 86_400_000);
+  }
+  expect(nextRun('@daily', undefined, monday)).toBeUndefined();
 });
 
 test('the schedules include the jobs of the project itself, with their last failure and without their commands', async ({
