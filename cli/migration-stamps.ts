@@ -21,6 +21,23 @@ export async function stampsAfter(names: string[], count: number): Promise<strin
   return Array.from({ length: count }, (_, at) => stampOf(last - (count - 1 - at) * second));
 }
 
+/** A migration that has no stamp yet. */
+export interface Unstamped {
+  name: string;
+  text: string;
+}
+
+/**
+ * Resolves to migrations as files of a project, stamped as by `stampsAfter(names)`.
+ *
+ * @param first The stamp of the first one, where it must lie before others.
+ */
+export async function stampAll(names: string[], lacking: Unstamped[], first?: string) {
+  const stamps = lacking.length > 0 ? await stampsAfter(names, lacking.length) : [];
+  if (first) stamps[0] = first;
+  return lacking.map(({ name, text }, at) => ({ file: `supabase/migrations/${stamps[at]}_${name}`, text }));
+}
+
 /** Returns a sentence, with the remedy, for each migration among `names` whose stamp is later than `now`, in milliseconds. */
 export function futureStamps(names: string[], now: number): string[] {
   return names

@@ -3,12 +3,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { stampBefore, stampsAfter } from '../migration-stamps.ts';
+import { stampAll, stampBefore, type Unstamped } from '../migration-stamps.ts';
 import { type Change, isPart, readText } from '../project/change-set.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { type Example, exampleFiles, exampleNames, readExample } from '../project/examples.ts';
 import { findProject, hasDefinitions, migrationsOf, type Project } from '../project/find-project.ts';
+import { optionalMigrations, type Wanted } from '../project/optional-migrations.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import {
   digestOf,
@@ -29,7 +30,7 @@ export const init = defineCommand({
   Nothing of yours is touched; a second time there is nothing to do.
   --example NAME  an example too, as your own code: ${exampleNames.join(', ')}
   --dashboard     a migration with ten views, millrace_watch, for Supabase's SQL editor, Reports and Grafana
-  --traces        a migration by which runs are sent to a collector of OpenTelemetry; after an upgrade again, where it changed`,
+  --traces        a migration by which runs are sent to a collector of OpenTelemetry`,
   options: {
     ...writingOptions,
     example: { type: 'string' },
@@ -58,11 +59,7 @@ const engineFile = 'millrace.sql';
  * @param name The example to add; undefined for none.
  * @param wanted Whether the views of `millrace_watch` are added, and the functions that send traces.
  */
-export async function initChanges(
-  project: Project,
-  name: string | undefined,
-  { dashboard = false, traces = false } = {},
-): Promise<Change[]> {
+export async function initChanges(project: Project, name: string | undefined, wanted: Wanted = {}): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   const example = name === undefined ? undefined : readExample(name);
@@ -71,8 +68,7 @@ export async function initChanges(
     ...(await migrationChanges(project, [
       ...engineMigrations(project),
       ...(example ? tablesOf(project, `${name}.sql`, example) : []),
-      ...(dashboard ? dashboardViews(project, manifest) : []),
-      ...(traces ? traceFunctions(project, manifest) : []),
+      ...optionalMigrations(project, manifest, wanted),
     ])),
     ...(isInstalled(project) ? [] : snippetChanges(project.root, null)),
     ...runtimeOf(project, manifest),
@@ -82,20 +78,9 @@ export async function initChanges(
   ];
 }
 
-/** A migration that has no stamp yet. */
-interface Unstamped {
-  name: string;
-  text: string;
-}
-
 /** Resolves to the missing migrations, stamped after the newest one; the engine's comes before those that call it. */
-async function migrationChanges(project: Project, lacking: Unstamped[]): Promise<Change[]> {
-  if (lacking.length === 0) return [];
-  const stamps = await stampsAfter(migrationsOf(project), lacking.length);
-  const early = lacking[0]?.name === engineFile ? stampBeforeCalls(project) : undefined;
-  if (early) stamps[0] = early;
-  return lacking.map(({ name, text }, at) => ({ file: `supabase/migrations/${stamps[at]}_${name}`, text }));
-}
+const migrationChanges = (project: Project, lacking: Unstamped[]): Promise<Change[]> =>
+  stampAll(migrationsOf(project), lacking, lacking[0]?.name === engineFile ? stampBeforeCalls(project) : undefined);
 
 /**
  * The stamp of an engine whose own migration somebody has removed: right before the first that calls it. Undefined where none calls
@@ -120,20 +105,6 @@ function stampBeforeCalls(project: Project): string | undefined {
 /** Returns the example's tables; none where a migration has them. */
 function tablesOf(project: Project, name: string, { tables }: Example): Unstamped[] {
   return migrationTexts(project).includes(tables) ? [] : [{ name, text: tables }];
-}
-
-/** Returns the views of `millrace_watch`; none where a migration makes that schema. */
-function dashboardViews(project: Project, manifest: Manifest): Unstamped[] {
-  if (sinceUninstall(migrationTexts(project)).some((text) => text.includes('create schema millrace_watch;'))) return [];
-  const views = runtimeChanges(manifest).find(({ file }) => file.endsWith('dashboard/watch.sql'));
-  return views?.text ? [{ name: 'millrace_watch.sql', text: views.text }] : [];
-}
-
-/** Returns the functions that send traces; none where a migration has this text. A newer text runs over an older one. */
-function traceFunctions(project: Project, manifest: Manifest): Unstamped[] {
-  const sent = runtimeChanges(manifest).find(({ file }) => file.endsWith('traces/traces.sql'))?.text;
-  if (!sent || sinceUninstall(migrationTexts(project)).some((text) => text.includes(sent))) return [];
-  return [{ name: 'millrace_traces.sql', text: sent }];
 }
 
 /** Returns the engine's migration; none where the migrations have it with its rows. */

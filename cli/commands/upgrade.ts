@@ -4,12 +4,13 @@ import path from 'node:path';
 import { applyEdits, modify, parse } from 'jsonc-parser';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { stampsAfter } from '../migration-stamps.ts';
+import { stampAll, type Unstamped } from '../migration-stamps.ts';
 import type { Change } from '../project/change-set.ts';
 import { editedFiles, showEdits } from '../project/edited-files.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import { howToInstall } from '../project/how-to-install.ts';
+import { optionalMigrations, optionalOf } from '../project/optional-migrations.ts';
 import { installedManifest, isOlder, releaseFault } from '../project/release-fit.ts';
 import {
   denoJson,
@@ -24,8 +25,8 @@ import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const upgrade = defineCommand({
   usage: `npx millrace upgrade [--to VERSION] [--force] [--dry-run]
-  Writes the engine's migrations that the project lacks, each stamped after its newest, the runtime of this release, and the
-  versions that functions pin. Where you edited the runtime, shows what you changed and writes nothing.
+  Writes the engine's migrations that the project lacks, each stamped after its newest, those of init --dashboard and --traces
+  whose text has changed, the runtime of this release, and the versions that functions pin. Where you edited the runtime, shows what you changed and writes nothing.
   --to VERSION  refuses where this command is of another release, and says how to run that one
   --force       drops what you edited`,
   options: { ...writingOptions, to: { type: 'string' }, force: { type: 'boolean', default: false } },
@@ -66,7 +67,10 @@ async function upgradeChanges(project: Project, own: Manifest, force: boolean): 
     .filter((file) => !now.some((change) => change.file === file))
     .map((file) => ({ file, text: null }));
   return [
-    ...(await engineSteps(project, own)),
+    ...(await stampAll(migrationsOf(project), [
+      ...engineSteps(project, own),
+      ...optionalMigrations(project, own, optionalOf(project)),
+    ])),
     ...now,
     ...gone,
     { file: 'supabase/functions/millrace/deno.json', text: denoJson(own) },
@@ -75,8 +79,8 @@ async function upgradeChanges(project: Project, own: Manifest, force: boolean): 
   ];
 }
 
-/** Resolves to the migrations from the level found to this release's, in their order. */
-async function engineSteps(project: Project, { level, release }: Manifest): Promise<Change[]> {
+/** Returns the migrations from the level found to this release's, in their order. */
+function engineSteps(project: Project, { level, release }: Manifest): Unstamped[] {
   const { level: found } = engineState(migrationTexts(project));
   if (found === null) {
     throw new CommandError('No migration of this project installs the engine: run `npx millrace init` first.');
@@ -88,12 +92,7 @@ async function engineSteps(project: Project, { level, release }: Manifest): Prom
     );
   }
   const levels = Array.from({ length: level - found }, (_, at) => found + 1 + at);
-  if (levels.length === 0) return [];
-  const stamps = await stampsAfter(migrationsOf(project), levels.length);
-  return levels.map((number, at) => ({
-    file: `supabase/migrations/${stamps[at]}_millrace_level_${number}.sql`,
-    text: engineStep(number),
-  }));
+  return levels.map((number) => ({ name: `millrace_level_${number}.sql`, text: engineStep(number) }));
 }
 
 /** Replaces the pins that an earlier release wrote, in every function. A pin of the project's own stays. */

@@ -224,7 +224,7 @@ test.each([
   expect(filesOf(place)).toEqual(before);
 });
 
-test('views and traces come as migrations once, and traces again where a release changed them', async () => {
+test('views and traces come as migrations once, and an upgrade writes again what a release changed', async () => {
   const place = folderWith({ 'supabase/config.toml': '' });
   const line = ['init', '--dashboard', '--traces', '--workdir', place];
   const names = () => Object.keys(filesOf(place)).filter((file) => file.startsWith('supabase/migrations/'));
@@ -241,11 +241,19 @@ test('views and traces come as migrations once, and traces again where a release
   expect((await here(...line)).status).toBe(0);
   expect(names()).toEqual(written);
   fs.writeFileSync(traces, text.replace('limit 1000', 'limit 500'));
-  expect((await here(...line)).status).toBe(0);
+  const upgraded = await here('upgrade', '--workdir', place);
+  expect(upgraded).toMatchObject({ status: 0, stdout: expect.stringContaining('_millrace_traces.sql') });
   const renewed = names();
   expect(renewed.slice(0, 3)).toEqual(written);
   expect(fs.readFileSync(path.join(place, renewed[3] ?? ''), 'utf8')).toBe(text);
   expect(renewed).toHaveLength(4);
+  expect((await here('upgrade', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
+});
+
+test('an upgrade writes neither views nor traces into a project that has not asked for them', async () => {
+  const place = folderWith({ 'supabase/config.toml': '' });
+  expect((await here('init', '--workdir', place)).status).toBe(0);
+  expect((await here('upgrade', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
 });
 
 test('a section of the configuration that is not as init writes it stays, and one that cannot be added to is named', async () => {

@@ -82,6 +82,26 @@ test('nobody but postgres and service_role reads the views', async ({ engine }) 
   await engine.sql.query('reset role');
 });
 
+test('the text runs over an older one, and the rights that a role was given since then stay', async ({ engine }) => {
+  const role = `charts_${process.pid}_${Date.now()}`;
+  await engine.sql.query(migration);
+  await engine.sql.query(`
+    create role ${role};
+    grant ${role} to postgres;
+    grant usage on schema millrace_watch to ${role};
+    grant select on millrace_watch.hours to ${role};
+    grant execute on function millrace_watch.hours() to ${role}`);
+  await engine.sql.query(migration);
+  await engine.sql.query(`set role ${role}`);
+  await read(engine, 'hours');
+  await engine.sql.query(`
+    reset role;
+    revoke all on schema millrace_watch from ${role};
+    revoke all on millrace_watch.hours from ${role};
+    revoke all on function millrace_watch.hours() from ${role};
+    drop role ${role}`);
+});
+
 test('the views name what is dead, dear and late, and the rows with their stages', async ({ engine }) => {
   await played(engine);
   expect(await read(engine, 'dead')).toMatchObject([{ stage: 'two', error_code: 'timeout', runs: '1' }]);

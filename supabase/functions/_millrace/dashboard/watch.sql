@@ -2,15 +2,16 @@
 -- the history, by its indexes. The schema is not exposed to the Data API, and is not to be.
 --
 -- Each view reads a function of the same name. A function's text names the engine only when it is
--- called, so an upgrade of the engine may replace what it reads.
+-- called, so an upgrade of the engine may replace what it reads. The text runs over an older one,
+-- and the rights that roles of the project have been given since then stay.
 
-create schema millrace_watch;
+create schema if not exists millrace_watch;
 revoke all on schema millrace_watch from public;
 grant usage on schema millrace_watch to service_role;
 comment on schema millrace_watch is 'Views of Millrace for dashboards; drop it as you please.';
 
 -- The findings of doctor(), faults first.
-create function millrace_watch.findings() returns table (
+create or replace function millrace_watch.findings() returns table (
   what text,
   ok boolean,
   detail text
@@ -19,7 +20,7 @@ language sql volatile security definer set search_path = ''
 as $$
 select d.what, d.ok, d.detail from millrace.doctor() d order by d.ok, d.what
 $$;
-create view millrace_watch.findings with (security_invoker = true) as
+create or replace view millrace_watch.findings with (security_invoker = true) as
 select * from millrace_watch.findings();
 comment on view millrace_watch.findings is
   'The findings of doctor(), faults first.';
@@ -31,7 +32,7 @@ comment on column millrace_watch.findings.detail is
   'What is wrong, with the remedy.';
 
 -- Stages that have work and do not get on with it: paused, without a worker, or late.
-create function millrace_watch.stuck() returns table (
+create or replace function millrace_watch.stuck() returns table (
   pipeline text,
   stage text,
   why text,
@@ -60,7 +61,7 @@ where u.stage is not null or h.late > 0
   or not h.enabled and h.ready + h.in_backoff + h.started + h.waiting > 0
 order by h.oldest_age desc nulls last
 $$;
-create view millrace_watch.stuck with (security_invoker = true) as
+create or replace view millrace_watch.stuck with (security_invoker = true) as
 select * from millrace_watch.stuck();
 comment on view millrace_watch.stuck is
   'Stages that have work and do not get on with it: paused, without a worker, or late.';
@@ -86,7 +87,7 @@ comment on column millrace_watch.stuck.oldest_age is
   'Age of the oldest open attempt that is due.';
 
 -- Dead runs by cause: at most 1,000 causes, each counted to 10,000.
-create function millrace_watch.dead() returns table (
+create or replace function millrace_watch.dead() returns table (
   pipeline text,
   stage text,
   error_code text,
@@ -100,7 +101,7 @@ select d.pipeline, d.stage, d.error_code, d.runs, d.oldest, d.newest
 from millrace.dead_letter_counts d
 order by d.runs desc, d.newest desc
 $$;
-create view millrace_watch.dead with (security_invoker = true) as
+create or replace view millrace_watch.dead with (security_invoker = true) as
 select * from millrace_watch.dead();
 comment on view millrace_watch.dead is
   'Dead runs by cause: at most 1,000 causes, each counted to 10,000.';
@@ -118,7 +119,7 @@ comment on column millrace_watch.dead.newest is
   'When the last of them failed.';
 
 -- The newest 200 dead runs.
-create function millrace_watch.dead_runs() returns table (
+create or replace function millrace_watch.dead_runs() returns table (
   run_id bigint,
   pipeline text,
   stage text,
@@ -153,7 +154,7 @@ cross join lateral (
   select case when r.copy_of is null then r.entity_id else substr(r.entity_id, 18) end) k(key)
 order by r.finished_at desc, r.id desc
 $$;
-create view millrace_watch.dead_runs with (security_invoker = true) as
+create or replace view millrace_watch.dead_runs with (security_invoker = true) as
 select * from millrace_watch.dead_runs();
 comment on view millrace_watch.dead_runs is
   'The newest 200 dead runs.';
@@ -175,7 +176,7 @@ comment on column millrace_watch.dead_runs.failed_at is
   'When the run failed.';
 
 -- The first 1,000 runs that are longer at a stage than its bound.
-create function millrace_watch.late() returns table (
+create or replace function millrace_watch.late() returns table (
   run_id bigint,
   pipeline text,
   stage text,
@@ -194,7 +195,7 @@ join millrace.stages s on s.id = a.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 order by a.late_at
 $$;
-create view millrace_watch.late with (security_invoker = true) as
+create or replace view millrace_watch.late with (security_invoker = true) as
 select * from millrace_watch.late();
 comment on view millrace_watch.late is
   'The first 1,000 runs that are longer at a stage than its bound.';
@@ -214,7 +215,7 @@ comment on column millrace_watch.late.late_at is
   'When the bound was over.';
 
 -- How long stages take in the last 24 hours, beside the 24 hours before.
-create function millrace_watch.slow() returns table (
+create or replace function millrace_watch.slow() returns table (
   pipeline text,
   stage text,
   completed bigint,
@@ -242,7 +243,7 @@ cross join lateral (
 where f.completed > 0
 order by 5 desc nulls last
 $$;
-create view millrace_watch.slow with (security_invoker = true) as
+create or replace view millrace_watch.slow with (security_invoker = true) as
 select * from millrace_watch.slow();
 comment on view millrace_watch.slow is
   'How long stages take in the last 24 hours, beside the 24 hours before.';
@@ -262,7 +263,7 @@ comment on column millrace_watch.slow.wait_p95_ms is
   '95th percentile of the wait for a worker, in milliseconds.';
 
 -- The cost of stages in the last 24 hours, beside the 24 hours before.
-create function millrace_watch.dear() returns table (
+create or replace function millrace_watch.dear() returns table (
   pipeline text,
   stage text,
   cost_usd numeric,
@@ -291,7 +292,7 @@ cross join lateral (
 where f.cost_usd > 0 or f.before_usd > 0
 order by f.cost_usd desc, f.before_usd desc
 $$;
-create view millrace_watch.dear with (security_invoker = true) as
+create or replace view millrace_watch.dear with (security_invoker = true) as
 select * from millrace_watch.dear();
 comment on view millrace_watch.dear is
   'The cost of stages in the last 24 hours, beside the 24 hours before.';
@@ -313,7 +314,7 @@ comment on column millrace_watch.dear.output_tokens is
   'Tokens that models wrote.';
 
 -- Each pipeline's runs today (UTC), beside yesterday until the same time.
-create function millrace_watch.today() returns table (
+create or replace function millrace_watch.today() returns table (
   pipeline text,
   completed bigint,
   completed_yesterday bigint,
@@ -335,7 +336,7 @@ cross join lateral millrace.figures(p.name, null, d.day - interval '1 day',
   millrace.now() - interval '1 day' + interval '1 minute') y
 order by p.name
 $$;
-create view millrace_watch.today with (security_invoker = true) as
+create or replace view millrace_watch.today with (security_invoker = true) as
 select * from millrace_watch.today();
 comment on view millrace_watch.today is
   'Each pipeline''s runs today (UTC), beside yesterday until the same time.';
@@ -359,7 +360,7 @@ comment on column millrace_watch.today.cost_yesterday_usd is
   'The same, yesterday.';
 
 -- Each pipeline's last 48 hours, hour by hour, for charts.
-create function millrace_watch.hours() returns table (
+create or replace function millrace_watch.hours() returns table (
   pipeline text,
   at timestamptz,
   completed bigint,
@@ -377,7 +378,7 @@ cross join lateral millrace.series(p.name, null,
   date_trunc('hour', millrace.now(), 'UTC') + interval '1 hour', '1 hour') f
 order by p.name, f.at
 $$;
-create view millrace_watch.hours with (security_invoker = true) as
+create or replace view millrace_watch.hours with (security_invoker = true) as
 select * from millrace_watch.hours();
 comment on view millrace_watch.hours is
   'Each pipeline''s last 48 hours, hour by hour, for charts.';
@@ -397,7 +398,7 @@ comment on column millrace_watch.hours.cost_usd is
   'Cost in US dollars.';
 
 -- The newest 100 runs, each with its row's label and the state of each stage.
-create function millrace_watch.rows() returns table (
+create or replace function millrace_watch.rows() returns table (
   run_id bigint,
   pipeline text,
   entity_id text,
@@ -427,7 +428,7 @@ cross join lateral (
   where vs.version_id = r.version_id) g
 order by r.id desc
 $$;
-create view millrace_watch.rows with (security_invoker = true) as
+create or replace view millrace_watch.rows with (security_invoker = true) as
 select * from millrace_watch.rows();
 comment on view millrace_watch.rows is
   'The newest 100 runs, each with its row''s label and the state of each stage.';
