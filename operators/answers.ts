@@ -374,7 +374,7 @@ export interface ListedRun {
   ended_at?: string;
   parent?: number;
   item?: string;
-  /** The run of which this one is a copy, whose entity ends with the key of the row: `copy 3f2a91c4 of 17`. */
+  /** The run of which this one is a copy. */
   copy_of?: number;
   at?: { stage: string; state: string; attempt: number; retries: number; due_at?: string; error?: Fault }[];
 }
@@ -439,7 +439,7 @@ export interface MadeBy {
   attempt: number;
   run: number;
   /** The attempt of an earlier run that made it, where that is deleted. */
-  copy_of?: number;
+  taken_from?: number;
   /** `by_hand` for a person. */
   service?: string;
   model?: string;

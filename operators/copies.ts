@@ -1,8 +1,5 @@
 // Copies of runs: what the page and the commands say of them.
-import type { ListedRun, Run } from './answers.ts';
-
-/** The key of the row that a run reads. */
-export const keyOf = ({ entity, copy_of }: ListedRun): string => (copy_of ? entity.slice(17) : entity);
+import type { Run } from './answers.ts';
 
 const copyIn = ({ outcome }: Run['journal'][number]) => outcome?.copy as number | undefined;
 

@@ -37,7 +37,7 @@ export function sayOrigin({ run, journal }: Run, { stage, made_by: by }: Stage):
 }
 
 function makerOf(by: NonNullable<Stage['made_by']>): string {
-  if (by.copy_of) return 'an earlier run, which is deleted';
+  if (by.taken_from) return 'an earlier run, which is deleted';
   if (by.service === 'by_hand') return 'a person, by hand';
   if (by.service === 'children') return 'its children';
   if (by.service === 'decision') return 'a decision';

@@ -764,6 +764,7 @@ view millrace.run_verbs
   as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'millrace.start_one($1, $2)'::text), ('edit'::text,'{stage,attempt}'::text,NULL::text,true,false,true,'millrace.edit_one($1, $2, $3)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
+  column copy_key text
   column copy_of bigint
   column created_at timestamp with time zone not null
   column edited jsonb
@@ -790,7 +791,7 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   CREATE INDEX runs_ended ON millrace.runs USING btree (pipeline_id, finished_at, id) WHERE (finished_at IS NOT NULL)
   CREATE INDEX runs_failed ON millrace.runs USING btree (pipeline_id, failed_stage_id, error_code, finished_at, id) WHERE (status = 'failed'::millrace.run_status)
   CREATE INDEX runs_failed_at ON millrace.runs USING btree (pipeline_id, finished_at, id) WHERE (status = 'failed'::millrace.run_status)
-  CREATE INDEX runs_of_copies ON millrace.runs USING btree (pipeline_id, substr(entity_id, 18)) WHERE (copy_of IS NOT NULL)
+  CREATE INDEX runs_of_copies ON millrace.runs USING btree (pipeline_id, copy_key) WHERE (copy_key IS NOT NULL)
   CREATE INDEX runs_of_live_children ON millrace.runs USING btree (fan_out_id) WHERE ((status = 'running'::millrace.run_status) AND (fan_out_id IS NOT NULL))
   CREATE UNIQUE INDEX runs_by_item ON millrace.runs USING btree (fan_out_id, item_key) WHERE (fan_out_id IS NOT NULL)
   CREATE UNIQUE INDEX runs_one_live ON millrace.runs USING btree (pipeline_id, entity_id) WHERE (status = 'running'::millrace.run_status)

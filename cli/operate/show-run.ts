@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import pc from 'picocolors';
 import type { Attempt, Fault, Payload, Run, WholeAttempt } from '../../operators/answers.ts';
-import { copiesOf, keyOf, saidOfCopy } from '../../operators/copies.ts';
+import { copiesOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, many, span } from '../../operators/numbers.ts';
 import { sayOrigin, stageOf, upstreamOf } from '../../operators/origin.ts';
 import { visible } from '../../operators/visible.ts';
@@ -109,7 +109,7 @@ function summary(run: Run): string[] {
   };
   return [
     pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),
-    line(`row ${words(keyOf(run))} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
+    line(`row ${words(run.entity)} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
     line(
       `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
     ),

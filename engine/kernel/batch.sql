@@ -33,8 +33,8 @@ select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
 into v_batch, v_within
 from (
   select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id,
-    case when i.entity_id ^@ 'copy ' and millrace.is_copy(p_stage.pipeline_id, i.entity_id)
-      then substr(i.entity_id, 18) else i.entity_id end as entity_id,
+    case when i.entity_id ^@ 'copy ' then millrace.row_key(p_stage.pipeline_id, i.entity_id)
+      else i.entity_id end as entity_id,
     case when i.version_id = v_version.id then v_version.number
       else (select v.number from millrace.versions v
         where v.id = i.version_id) end as version,

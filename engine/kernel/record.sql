@@ -278,8 +278,8 @@ loop
       select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
         'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
       from unnest(v_group.items) i
-      where not i.entity_id ^@ 'copy ' or not exists (
-        select from millrace.runs r where r.id = i.run_id and r.copy_of is not null));
+      where not i.entity_id ^@ 'copy ' or (
+        select r.copy_key from millrace.runs r where r.id = i.run_id) is null);
     -- The apply function may have started a stage over or deleted the entity.
     v_left := millrace.without_late(v_group.items);
     items := items || v_left.late;

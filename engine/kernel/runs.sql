@@ -9,26 +9,30 @@
 --   create function millrace.values_of_entities(
 --     p_pipeline_id int, p_ids text[], p_new boolean, p_stage text) returns millrace.row_values
 
--- Names the row that a run reads. A copy's entity is its own, so that whatever goes by entities,
--- such as the newest run of a row, keeps the copy apart.
+-- Names the row that a run reads.
 create function millrace.key_of(p_run millrace.runs) returns text
 immutable
 as $$
-select case when p_run.copy_of is null then p_run.entity_id else substr(p_run.entity_id, 18) end
+select coalesce(p_run.copy_key, p_run.entity_id)
 $$;
 
--- Tells whether an entity that has the form of a copy is one, or was: another transaction may just
--- have deleted it with its row. A row's own key may have this form, too, where keys are texts.
-create function millrace.is_copy(p_pipeline_id int, p_id text) returns boolean
+-- Names the row that an entity reads: the row of this key, or that of a copy. Returns null for a
+-- copy that another transaction may just have deleted with its row. Where keys are texts, a row's
+-- own key may have the form of a copy's entity.
+create function millrace.row_key(p_pipeline_id int, p_id text) returns text
 as $$
-return exists (
-  select from millrace.runs r
-  where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_of is not null)
-  or exists (
-    select from millrace.pipelines p
-    join pg_attribute a on a.attrelid = p.entity_table and a.attname = p.entity_key
-    join pg_type t on t.oid = a.atttypid
-    where p.id = p_pipeline_id and t.typcategory <> 'S');
+if not p_id ^@ 'copy ' then
+  return p_id;
+end if;
+return coalesce((
+  select r.copy_key
+  from millrace.runs r
+  where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_key is not null), (
+  select p_id
+  from millrace.pipelines p
+  join pg_attribute a on a.attrelid = p.entity_table and a.attname = p.entity_key
+  join pg_type t on t.oid = a.atttypid and t.typcategory = 'S'
+  where p.id = p_pipeline_id));
 $$;
 
 -- Inserts runs of the current version for locked entities that have no live run.

@@ -39,8 +39,10 @@ create table millrace.runs (
   -- The stage whose failure ended the run; null unless it failed.
   failed_stage_id int,
   error_code text,
-  -- The run of which this one is a copy; null for any other. A copy's entity_id is its own, such as
-  -- copy 3f2a91c4 of 17: it ends with the key of the row that the copy reads.
+  -- The key of the row that a copy reads; null for any other run. A copy's entity_id is its own,
+  -- such as copy 3f2a91c4 of 17, so that a query by entities keeps the copy apart.
+  copy_key text,
+  -- The run that was copied, whose results the copy takes over. Pruning may have deleted it since.
   copy_of bigint,
   -- The columns whose values a person gave to the copy alone.
   edited jsonb
@@ -67,8 +69,7 @@ create index runs_failed on millrace.runs
 create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
   where status = 'failed';
 create index runs_by_trace on millrace.runs (trace_id);
-create index runs_of_copies on millrace.runs (pipeline_id, substr(entity_id, 18))
-  where copy_of is not null;
+create index runs_of_copies on millrace.runs (pipeline_id, copy_key) where copy_key is not null;
 
 -- A row for each attempt: one try of a stage for a run. A retry is a new row with parent_id.
 create table millrace.attempts (

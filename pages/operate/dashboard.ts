@@ -1,7 +1,6 @@
 // Addresses in Supabase's own dashboard, where the project is one of supabase.co.
 
 import type { Run } from '../../operators/answers.ts';
-import { keyOf } from '../../operators/copies.ts';
 import { session } from '../base/session.ts';
 import { apiProject } from './api.ts';
 
@@ -40,7 +39,7 @@ limit 200`;
 export function rowAddress(run: Run): string | undefined {
   const ref = projectRef();
   const { id, key } = run.table;
-  return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${keyOf(run)}` })}`;
+  return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${run.entity}` })}`;
 }
 
 /** Where the SQL editor opens with the query of a run's attempts. */

@@ -1,7 +1,7 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
 import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
-import { copiesOf, keyOf, saidOfCopy } from '../../operators/copies.ts';
+import { copiesOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
 import { sayOrigin } from '../../operators/origin.ts';
 import { saidOf } from '../../operators/remedies.ts';
@@ -103,8 +103,8 @@ function Facts({ run }: { run: Answer }) {
         </dd>
         <dt>Row</dt>
         <dd>
-          <a href={to('runs', '', { pipeline, entity: keyOf(run) })}>
-            <Words text={keyOf(run)} most={200} />
+          <a href={to('runs', '', { pipeline, entity })}>
+            <Words text={entity} most={200} />
           </a>{' '}
           of {run.table.name}
           {row && (

@@ -139,7 +139,7 @@ end if;
 insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
 select p_stage.id, r.entity_id, r.id, v_now, v_reason
 from millrace.runs r
-where r.id = any (v_runs) and r.copy_of is null
+where r.id = any (v_runs) and r.copy_key is null
 order by r.entity_id
 on conflict on constraint bypassed_pkey do update set
   run_id = excluded.run_id, at = excluded.at, reason = excluded.reason;

@@ -80,7 +80,7 @@ if v_stage.kind <> 'map' then
   raise exception 'MR004: attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
     using hint = 'Only a stage of kind map has children to spawn.';
 end if;
-perform millrace.refuse_copies(array[p_attempt.run_id]);
+perform millrace.refuse_copies(array[p_attempt.run_id], v_stage.id);
 insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
 select p_attempt.run_id, v_stage.id, p_attempt.id, p.id
 from millrace.pipelines p

@@ -109,8 +109,7 @@ else
       union all
       select o.id
       from millrace.runs o
-      where substr(o.entity_id, 18) = any (v_ids) and o.pipeline_id = tg_argv[0]::int
-        and o.copy_of is not null))
+      where o.copy_key = any (v_ids) and o.pipeline_id = tg_argv[0]::int))
     order by r.id + 0
     for update));
   perform millrace.hook_rows_gone(tg_argv[0]::int, v_ids);

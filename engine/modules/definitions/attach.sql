@@ -24,11 +24,11 @@ begin
     return false;
   elsif exists (
       select from millrace.runs r
-      where r.pipeline_id = p_pipeline_id and r.copy_of is not null) then
+      where r.pipeline_id = p_pipeline_id and r.copy_key is not null) then
     p_changes := array(select c from unnest(p_changes) c
-      where not (c.entity_id ^@ 'copy ' and millrace.is_copy(p_pipeline_id, c.entity_id)));
+      where millrace.row_key(p_pipeline_id, c.entity_id) = c.entity_id);
     p_ids := nullif(array(select i from unnest(p_ids) i
-      where not (i ^@ 'copy ' and millrace.is_copy(p_pipeline_id, i))), '{}');
+      where millrace.row_key(p_pipeline_id, i) = i), '{}');
   end if;
   v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
   case p_pipeline_id
@@ -50,10 +50,7 @@ declare
   v_ids text[] := p_ids;
 begin
   if array_to_string(p_ids, ' ') like '%%copy %%' then
-    p_ids := array(
-      select case when i.id ^@ 'copy ' and millrace.is_copy(p_pipeline_id, i.id)
-        then substr(i.id, 18) else i.id end
-      from unnest(p_ids) i(id));
+    p_ids := array(select millrace.row_key(p_pipeline_id, i) from unnest(p_ids) i);
   end if;
   case p_pipeline_id
 %s    else null;

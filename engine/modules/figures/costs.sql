@@ -63,7 +63,7 @@ as $$
 with root as materialized (
   select r.*
   from millrace.runs r
-  where r.id = any (p_run_ids) and r.fan_out_id is null and r.copy_of is null
+  where r.id = any (p_run_ids) and r.fan_out_id is null and r.copy_key is null
 ), cost as materialized (
   select r.pipeline_id, r.entity_id, s.name, sum(c.cost_usd) as cost_usd
   from millrace.attempt_costs(array(select r.id from root r)) c

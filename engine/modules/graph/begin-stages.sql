@@ -67,12 +67,14 @@ end loop;
 return v_wake;
 $$;
 
--- Raises MR002 where one of these runs is a copy. A definition that came after the copy has made a
--- stage of it one that asks a person or starts children.
-create function millrace.refuse_copies(p_run_ids bigint[])
+-- Raises MR002 where one of these runs is a copy, which would begin a stage of a kind that it does
+-- not. A definition that came after the copy may have given the stage this kind.
+create function millrace.refuse_copies(p_run_ids bigint[], p_stage_id int)
 as $$
 perform millrace.refuse(
-  'a copy asks no person and starts no children', 'Edit the run itself.', 'MR002')
-from millrace.runs r
-where r.id = any (p_run_ids) and r.copy_of is not null;
+  format('stage %s writes rows or asks a person, which no copy does', s.name),
+  'Edit the run itself.', 'MR002')
+from millrace.stages s
+where s.id = p_stage_id and exists (
+  select from millrace.runs r where r.id = any (p_run_ids) and r.copy_key is not null);
 $$;

@@ -2,8 +2,8 @@
 -- the release that worked at the stage when the attempt started. The service of a person is
 -- by_hand. Where a run took the result over from an earlier run of the row, the attempt that made
 -- it is searched through at most 50 runs.
--- copy_of: the attempt from which the found one took its result, where that attempt is deleted or
--- further back.
+-- taken_from: the attempt from which the found one took its result, where that attempt is deleted
+-- or further back.
 create function millrace.made_by(p_of millrace.attempts) returns jsonb
 stable
 as $$
@@ -15,7 +15,7 @@ with recursive way as (
   join millrace.attempts f on f.id = (a).parent_id
   where n < 50 and (a).number = 1
 )
-select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'copy_of',
+select jsonb_strip_nulls(jsonb_build_object('attempt', a.id, 'run', a.run_id, 'taken_from',
   case a.number when 1 then a.parent_id end, 'service', a.service, 'model', a.usage -> 'model',
   'prompt', a.usage -> 'prompt', 'cached', a.usage -> 'cached', 'cost_usd', a.usage -> 'cost_usd',
   -- The list begins with the newest release.

@@ -20,9 +20,9 @@ returns jsonb
 stable
 as $$
 select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
-  'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
-  'label', millrace.cut_text(case when r.copy_of is null then '' else 'Copy of ' end
-    || millrace.label_of(p, millrace.key_of(r)), 500),
+  'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(millrace.key_of(r)),
+  'label', millrace.cut_text(case when r.copy_key is null then '' else 'Copy of ' end
+    || coalesce(millrace.label_of(p, millrace.key_of(r)), r.copy_key), 500),
   'copy_of', r.copy_of,
   'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id,
   'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,

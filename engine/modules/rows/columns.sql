@@ -39,7 +39,7 @@ create function millrace.lock_rows_named(
 as $$
 perform millrace.refuse(i || ' is a copy, no row', 'Give the key with which it ends.', 'MR003')
 from unnest(p_entity_ids) i
-where i ^@ 'copy ' and millrace.is_copy(p_pipeline.id, i);
+where millrace.row_key(p_pipeline.id, i) is distinct from i;
 return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
 exception when data_exception then
   raise exception 'MR002: a key of table % cannot be read as one: %',

@@ -82,6 +82,6 @@ return array(
     select json_object_agg(e.key, coalesce((c.edited -> e.key)::json, e.value))
     from millrace.runs c
     cross join json_each(i.entity) e
-    where c.entity_id = i.id and c.pipeline_id = p_pipeline_id and c.copy_of is not null), i.entity)
+    where c.entity_id = i.id and c.pipeline_id = p_pipeline_id and c.edited is not null), i.entity)
   from unnest(p_ids, p_rows) i(id, entity));
 $$;

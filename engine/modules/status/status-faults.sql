@@ -27,7 +27,7 @@ loop
     from millrace.status_states($1, array(
       select distinct r.entity_id
       from millrace.runs r
-      where r.pipeline_id = $1 and r.copy_of is null
+      where r.pipeline_id = $1 and r.copy_key is null
         and r.id > $3
         and r.id <= $4)) s
     join %1$s e on e.%2$I = s.id::%4$s

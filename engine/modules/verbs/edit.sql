@@ -20,7 +20,7 @@ create function millrace.row_part(
 as $$
   v_row jsonb;
   v_pipeline millrace.pipelines;
-  v_on_row constant boolean := p_writes and p_run.copy_of is null;
+  v_on_row constant boolean := p_writes and p_run.copy_key is null;
 
 select p.* into v_pipeline from millrace.pipelines p where p.id = p_run.pipeline_id;
 execute format(case
@@ -37,7 +37,7 @@ using millrace.key_of(p_run), p_columns;
 if p_writes then
   update millrace.runs r
   set edited = coalesce(r.edited, '{}') || v_row
-  where r.id = p_run.id and r.copy_of is not null;
+  where r.id = p_run.id and not v_on_row;
   return null;
 end if;
 return (millrace.edited_rows(
@@ -76,10 +76,11 @@ did := jsonb_build_object('after', millrace.payload_json(v_new), 'before', millr
   case v_part when 'row' then millrace.row_part(p_run, v_new) else v_was.output end));
 if p_do @> '{"copy": true}' then
   insert into millrace.runs (pipeline_id, version_id, entity_id, metadata_id, quota_of, quota_key,
-    given, created_at, copy_of, edited)
+    given, created_at, copy_key, copy_of, edited)
   values (p_run.pipeline_id, p_run.version_id,
     format('copy %s of %s', left(gen_random_uuid()::text, 8), millrace.key_of(p_run)),
-    p_run.metadata_id, p_run.quota_of, p_run.quota_key, p_run.given, v_now, p_run.id, p_run.edited)
+    p_run.metadata_id, p_run.quota_of, p_run.quota_key, p_run.given, v_now, millrace.key_of(p_run),
+    p_run.id, p_run.edited)
   returning * into p_run;
   perform millrace.copy_earlier_results(p_stage, array[p_run.id]);
   did := did || jsonb_build_object('copy', p_run.id);

@@ -18,13 +18,11 @@ else
   perform millrace.forget_given(array[p_run.id], v_stages);
 end if;
 wake := millrace.reopen_run(p_run, v_stages);
-perform millrace.refuse(
-  format('stage %s writes rows or asks a person, which no copy does', s.name),
-  'Edit the run itself.', 'MR002')
+perform millrace.refuse_copies(array[p_run.id], s.id)
 from millrace.version_stages vs
 join millrace.stages s on s.id = vs.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-where p_run.copy_of is not null and vs.version_id = p_run.version_id
+where vs.version_id = p_run.version_id
   and (p.projection = 'status' or s.apply is not null or s.kind in ('manual', 'map', 'pipeline'))
   and not millrace.is_done(p_run.id, s.id);
 wake := wake || millrace.begin_branches(array[p_run.id]);

@@ -117,7 +117,7 @@ test('a result that a run took over from earlier runs names the attempt that mad
   await engine.advance('20 days');
   await engine.sql.query('select millrace.prune()');
   const { read: left } = await origins(operator, id);
-  expect(left).toEqual({ run: expect.any(Number), attempt: expect.any(Number), copy_of: expect.any(Number) });
+  expect(left).toEqual({ run: expect.any(Number), attempt: expect.any(Number), taken_from: expect.any(Number) });
   expect((await told(operator, id, 'score')).read).toMatch(/^an earlier run, which is deleted, attempt \d+$/);
 });
 

@@ -202,7 +202,7 @@ test('a copy of a row with a text key is known by its run alone', async ({ engin
   await engine.sql.query(`insert into public.notes (id, one_status) values ('copy 00000000 of b', 'queued')`);
   expect(await runStage(engine, 'one')).toMatchObject([{ entity_id: 'copy 00000000 of b', entity: { label: null } }]);
   expect((await runStage(engine, 'two')).map((item) => item.entity_id)).toEqual(['a', 'copy 00000000 of b']);
-  expect(await ada.ask('run', { run: copy })).toMatchObject({ copy_of: run, label: 'Copy of first', entity: alias });
+  expect(await ada.ask('run', { run: copy })).toMatchObject({ copy_of: run, label: 'Copy of first', entity: 'a' });
   expect(await ada.ask('run', { run })).toMatchObject({ journal: [{ outcome: { copy } }] });
 });
 

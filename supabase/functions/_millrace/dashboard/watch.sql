@@ -131,7 +131,8 @@ create or replace function millrace_watch.dead_runs() returns table (
 )
 language sql volatile security definer set search_path = ''
 as $$
-select r.id, p.name, s.name, r.entity_id, millrace.label_of(p, k.key), r.error_code, (
+select r.id, p.name, s.name, coalesce(r.copy_key, r.entity_id),
+  millrace.label_of(p, coalesce(r.copy_key, r.entity_id)), r.error_code, (
     select a.error ->> 'message'
     from millrace.attempts a
     where a.run_id = r.id and a.stage_id = r.failed_stage_id
@@ -150,8 +151,6 @@ from (
   limit 200) r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.stages s on s.id = r.failed_stage_id
-cross join lateral (
-  select case when r.copy_of is null then r.entity_id else substr(r.entity_id, 18) end) k(key)
 order by r.finished_at desc, r.id desc
 $$;
 create or replace view millrace_watch.dead_runs with (security_invoker = true) as
@@ -411,12 +410,11 @@ create or replace function millrace_watch.rows() returns table (
 )
 language sql volatile security definer set search_path = ''
 as $$
-select r.id, p.name, r.entity_id, millrace.label_of(p, k.key), r.status::text, g.stages,
+select r.id, p.name, coalesce(r.copy_key, r.entity_id),
+  millrace.label_of(p, coalesce(r.copy_key, r.entity_id)), r.status::text, g.stages,
   g.error, r.created_at, r.finished_at
 from (select n.* from millrace.runs n order by n.id desc limit 100) r
 join millrace.pipelines p on p.id = r.pipeline_id
-cross join lateral (
-  select case when r.copy_of is null then r.entity_id else substr(r.entity_id, 18) end) k(key)
 cross join lateral (
   select json_object_agg(s.name, coalesce(a.state::text, 'pending') order by vs.position)::jsonb
       as stages,
