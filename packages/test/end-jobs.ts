@@ -7,14 +7,14 @@ import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import type { databaseRpc } from './database-rpc.ts';
 import { keepLines } from './kept-lines.ts';
-import { importRuntime } from './project-runtime.ts';
+import type { RuntimeLoader } from './project-runtime.ts';
 import type { CallingService, SubmittedJob } from './scripted-service.ts';
 
 /** How long a row that somebody holds is tried again. */
 const saveMs = 2_000;
 
 interface Ending {
-  root: string;
+  load: RuntimeLoader;
   rpc: ReturnType<typeof databaseRpc>;
   env: Env;
   stageOf(pipeline: string, stage: string): Promise<Stage>;
@@ -23,8 +23,8 @@ interface Ending {
 export class JobEnds {
   constructor(private readonly o: Ending) {}
 
-  /** Has services call back about jobs that have ended, and asks after those whose poll is due; returns how many there were. */
-  async endAll(services: CallingService[]): Promise<number> {
+  /** Has services call back about jobs that have ended; returns how many there were. */
+  async callAllBack(services: CallingService[]): Promise<number> {
     let ended = 0;
     for (const service of services) {
       for (const job of service.takeEnded()) {
@@ -32,12 +32,12 @@ export class JobEnds {
         ended += 1;
       }
     }
-    return ended + (await this.poll());
+    return ended;
   }
 
   private async callBack(service: CallingService, { id, end, metadata }: SubmittedJob): Promise<void> {
     const { pipeline, stage: name } = metadata as unknown as CallbackOrigin;
-    const { finishCallback } = await importRuntime('jobs/finish-callback.ts', this.o.root);
+    const { finishCallback } = await this.o.load('jobs/finish-callback.ts');
     const stage = await this.o.stageOf(pipeline, name);
     const data = { job_id: id, metadata, ...end };
     const body = JSON.stringify({ type: `job.${end?.status}`, data });
@@ -49,9 +49,10 @@ export class JobEnds {
     }
   }
 
-  private async poll(): Promise<number> {
+  /** Asks after the jobs whose poll is due; returns how many there were. */
+  async poll(): Promise<number> {
     const recorder = await this.recorder();
-    const { pollServices } = await importRuntime('jobs/poll-services.ts', this.o.root);
+    const { pollServices } = await this.o.load('jobs/poll-services.ts');
     const { jobs } = await recorder.engine.poll(100);
     for (const job of jobs) {
       const stage = await this.o.stageOf(job.pipeline, job.stage);
@@ -62,11 +63,11 @@ export class JobEnds {
 
   /** Records ends as a function does, but wakes nobody: the test's own loop finds what is due. */
   private async recorder(): Promise<JobRecorder> {
-    const { root, rpc } = this.o;
+    const { load, rpc } = this.o;
     const [{ createEngine }, { ChildCollector }, { resumeJobs }] = await Promise.all([
-      importRuntime('engine/engine-client.ts', root),
-      importRuntime('worker/collect-children.ts', root),
-      importRuntime('jobs/resume-jobs.ts', root),
+      load('engine/engine-client.ts'),
+      load('worker/collect-children.ts'),
+      load('jobs/resume-jobs.ts'),
     ]);
     const { log } = keepLines();
     const engine = createEngine({ rpc, retryUntil: () => 0, log });

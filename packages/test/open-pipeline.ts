@@ -2,12 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Client } from 'pg';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { databaseRpc } from './database-rpc.ts';
 import { JobEnds } from './end-jobs.ts';
 import { fakeStage, isStage, loadPipelines, loadStage } from './load-stages.ts';
-import { projectFolder } from './project-runtime.ts';
+import { projectFolder, runtimeLoader } from './project-runtime.ts';
 import { expectRow } from './row-expectation.ts';
 import { readRow, rowError } from './row-state.ts';
 import { isCalling } from './scripted-service.ts';
@@ -25,11 +26,26 @@ const mostRounds = 1_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 3_600_000;
 
-/** Stages whose attempts are due, or would be but for a limit. */
+/**
+ * Removes two fields from each answer. Without `wait_ms` a worker at the stage's limits leaves, and does not wait by the real clock.
+ * Without `sweep_due` no worker sweeps: the test's own loop does, once nothing else is left.
+ */
+const withoutWaiting =
+  (rpc: Rpc): Rpc =>
+  async (name, args, signal) => {
+    const answer = await rpc(name, args, signal);
+    const { data } = answer as { data: { wait_ms?: unknown; sweep_due?: unknown } | null };
+    if (data?.wait_ms == null && !data?.sweep_due) return answer;
+    return { ...answer, data: { ...data, wait_ms: null, sweep_due: false } };
+  };
+
+/** Stages whose attempts are due, or would be but for a limit; and a row of nulls where the poll of a job is due. */
 const dueStages = `
   select distinct p.name as pipeline, s.name as stage
   from millrace.attempts a join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
-  where a.state = 'queued' and a.queue_at <= millrace.now() order by 1, 2`;
+  where a.state = 'queued' and a.queue_at <= millrace.now()
+  union all select null, null where exists (select from millrace.attempts a where a.poll_at <= millrace.now())
+  order by 1, 2`;
 
 /** Finds when the next retry or poll is due; null where none is. */
 const nextDue = `
@@ -85,9 +101,10 @@ export class OpenPipeline implements Declared.TestPipeline {
     this.name = pipeline.name;
     const services = options.services ?? [];
     const env: Env = Object.assign({}, ...services.map((service) => service.env), options.env);
-    const rpc = databaseRpc(database.worker);
-    this.#working = { root, rpc, env, lines: this.lines };
-    this.#jobs = new JobEnds({ root, rpc, env, stageOf: (of, stage) => this.#stage(of, stage) });
+    const rpc = withoutWaiting(databaseRpc(database.worker));
+    const load = runtimeLoader(root);
+    this.#working = { load, rpc, env, lines: this.lines };
+    this.#jobs = new JobEnds({ load, rpc, env, stageOf: (of, stage) => this.#stage(of, stage) });
   }
 
   /** Resolves to the stage as the test has it: its own code, or the work that was given for it. */
@@ -158,11 +175,11 @@ export class OpenPipeline implements Declared.TestPipeline {
 
   /** Works off what is due once; returns how many attempts and jobs that were. */
   async #workDue(): Promise<number> {
-    let done = 0;
-    for (const { pipeline, stage } of await this.sql<{ pipeline: string; stage: string }>(dueStages)) {
-      done += await workStage(await this.#stage(pipeline, stage), this.#working);
+    let done = await this.#jobs.callAllBack((this.#o.options.services ?? []).filter(isCalling));
+    for (const { pipeline, stage } of await this.sql<{ pipeline: string | null; stage: string }>(dueStages)) {
+      done += pipeline ? await workStage(await this.#stage(pipeline, stage), this.#working) : await this.#jobs.poll();
     }
-    return done + (await this.#jobs.endAll((this.#o.options.services ?? []).filter(isCalling)));
+    return done;
   }
 
   async #sweepAndWork(): Promise<number> {

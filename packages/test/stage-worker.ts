@@ -4,7 +4,7 @@ import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { callbackUrl } from './call-handler.ts';
 import { keepLines } from './kept-lines.ts';
-import { importRuntime } from './project-runtime.ts';
+import type { RuntimeLoader } from './project-runtime.ts';
 import type { LogLine } from './test.d.ts';
 
 /** Longer than any stage may take: a handler that hangs ends by its own timeout. */
@@ -12,24 +12,14 @@ const budgetMs = 3_600_000;
 
 /** The parts that all workers of a test share. */
 export interface Working {
-  root: string;
+  load: RuntimeLoader;
   rpc: Rpc;
   env: Env;
   lines: LogLine[];
 }
 
-/** Removes `wait_ms` from a claim's answer, so that a worker at the stage's limits leaves, and does not wait by the real clock. */
-const withoutWaiting =
-  (rpc: Rpc): Rpc =>
-  async (name, args, signal) => {
-    const answer = await rpc(name, args, signal);
-    const { data } = answer as { data: { wait_ms?: unknown } | null };
-    return data?.wait_ms == null ? answer : { ...answer, data: { ...data, wait_ms: null } };
-  };
-
 /** Works a stage off; returns how many attempts were taken. */
-export async function workStage(stage: Stage, { root, rpc, env, lines }: Working): Promise<number> {
-  const load = <File extends Parameters<typeof importRuntime>[0]>(file: File) => importRuntime(file, root);
+export async function workStage(stage: Stage, { load, rpc, env, lines }: Working): Promise<number> {
   const [{ createEngine }, { Drain }, { Isolate }, { runHandler }, { ChildCollector }, { createChildren }] =
     await Promise.all([
       load('engine/engine-client.ts'),
@@ -42,7 +32,7 @@ export async function workStage(stage: Stage, { root, rpc, env, lines }: Working
   const { createCheckpoints } = await load('stage/agent-checkpoints.ts');
   const about = { pipeline: stage.pipeline.name, stage: stage.name };
   const { log } = keepLines(about);
-  const engine = createEngine({ rpc: withoutWaiting(rpc), retryUntil: () => 0, log });
+  const engine = createEngine({ rpc: rpc, retryUntil: () => 0, log });
   // Wake-ups are left out, since the test's own loop finds due work.
   const waker = { wake: () => {}, settled: async () => {} };
   const { definition } = stage;

@@ -74,3 +74,17 @@ test('a fake that its stage could not be is refused as the stage’s own result 
   const id = await leads.begin(lead);
   await leads.expectRow(id).toFail({ stage: 'scrape', code: 'invalid_output' });
 });
+
+test('a pipeline opens as a project that was just swept, and alerts are judged a minute later', async () => {
+  await using leads = await openPipeline('leads', { stages: faked, at: '2026-11-30T08:00:10Z' });
+  const kept = async () => {
+    const [row] = await leads.sql(`
+      select value as judged, exists (select from millrace.last_findings) as found, millrace.sweep_due() as due
+      from millrace.settings where name = 'rules_judged_at'`);
+    return row;
+  };
+  await leads.work();
+  expect(await kept()).toEqual({ judged: '2026-11-30 08:00', found: false, due: false });
+  await leads.advance('1 minute');
+  expect(await kept()).toEqual({ judged: '2026-11-30 08:01', found: true, due: false });
+});
