@@ -120,7 +120,7 @@ v_url := millrace.setting('project_url');
 v_secret := millrace.setting('wake_secret');
 v_key := case when v_secret is null then millrace.setting('secret_key') end;
 if v_url is null or coalesce(v_secret, v_key) is null then
-  perform millrace.report('error', 'doorbell_not_configured',
+  perform millrace.report('error', 'wake_up_not_configured',
     'No function can be woken: project_url or wake_secret is not set',
     '{"hint": "npx millrace connect writes both"}');
   return false;
@@ -137,7 +137,7 @@ select net.http_post(
   timeout_milliseconds := 5000), p_function;
 return true;
 exception when others then
-  if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
+  if not millrace.report_caught(sqlstate, null, 'wake_up_failed',
       'No function was woken: ' || sqlerrm,
       jsonb_build_object('function', p_function, 'project_url', v_url)) then
     raise;

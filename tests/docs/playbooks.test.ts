@@ -13,7 +13,7 @@ const names = (await readdir(folder)).map((file) => path.basename(file, '.md'));
 
 /** Runs of `links` in the states that playbooks are about, by name. */
 async function links(engine: Engine): Promise<Record<string, string>> {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.sql.query('create table public.links (id bigint generated always as identity primary key, url text)');
   await engine.sql.query('create index on public.links (url text_pattern_ops)');
   await engine.sql.query(`

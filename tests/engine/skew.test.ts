@@ -126,7 +126,7 @@ test('the runtime takes 426 for the end: it does not try again', async () => {
 
 test('a wake-up tells level and contracts; a function of another answers 409, which doctor() shows', async () => {
   await speak([4, 3]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.advance('3 seconds');
   const [id] = await engine.queued('one');
   const [wake] = await engine.wakes();

@@ -23,7 +23,7 @@ test('install and uninstall leave a project as it was before, but for columns, s
   const uninstall = await presentUninstall();
   const before = await snapshot(owner);
   await owner.query(await presentInstall());
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['one', 'two']));
   await makeAdoption(engine);
   const [id] = await engine.queued('one', 2);

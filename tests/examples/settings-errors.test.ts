@@ -49,7 +49,7 @@ describe('in the database', () => {
     const ids = await leads.queued(leads.site.add(['Hats of felt']));
     expect(await leads.statuses(ids[0])).toEqual(['queued', 'pending', 'pending', 'pending', 'pending']);
     expect(await leads.rows('select level, code, message from millrace.log')).toEqual([
-      { level: 'error', code: 'doorbell_not_configured', message: expect.stringMatching(/wake_secret is not set/) },
+      { level: 'error', code: 'wake_up_not_configured', message: expect.stringMatching(/wake_secret is not set/) },
     ]);
     expect(await amiss()).toContainEqual({
       what: 'wake_secret is set',

@@ -27,7 +27,7 @@ const allDone = (engine: Engine) =>
 test('a stage of host worker wakes no function, and a process that asks for work takes it up', async ({ engine }) => {
   const site = await siteOf(engine);
   site.open();
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.queued('work', 5);
   expect(await engine.wakes()).toEqual([]);
   const worker = await site.work();
@@ -157,7 +157,7 @@ test('two workers at once hold no more than max_workers allows', async ({ engine
 test('a worker with an address is woken there, signed as functions are', async ({ engine }) => {
   const site = await siteOf(engine);
   site.open();
-  await engine.configureDoorbell('http://project.test', 'a wake-up secret of the project');
+  await engine.configureWakeUps('http://project.test', 'a wake-up secret of the project');
   const url = await refusedUrl();
   await site.work('node', {
     MILLRACE_WORKER_URL: url,
@@ -207,7 +207,7 @@ test('a stage that moved from its function to workers tells nothing of what the 
   engine,
 }) => {
   await engine.pipeline([{ ...stage, host: 'function' }]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const why = () => engine.value<string>('select why from millrace.unattended()');
   await engine.queued('work');
   await answerWakes(engine, 202);
@@ -232,7 +232,7 @@ async function answerWakes(engine: Engine, status: number): Promise<void> {
 
 test('a worker that answers 503 is named as a worker, not as a function', async ({ engine }) => {
   await engine.pipeline([stage]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.value(attendAt('https://w.test'));
   await engine.queued('work');
   await answerWakes(engine, 503);
@@ -244,7 +244,7 @@ test('a worker that answers 503 is named as a worker, not as a function', async 
 
 test('the address of a worker that was not there for a week gets no wake-up any more', async ({ engine }) => {
   await engine.pipeline([stage]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.value(attendAt('https://w.test'));
   const wakes = () => engine.value(`select count(*)::int from net.http_request_queue where url like 'https://w.test%'`);
   await engine.advance('6 days');
@@ -262,7 +262,7 @@ test('the address of a worker that was not there for a week gets no wake-up any 
 
 test('a worker that is scaled to zero is woken before its address is forgotten', async ({ engine }) => {
   await engine.pipeline([stage]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.value(attendAt('https://w.test'));
   const sweptAfter = async (interval: string) => {
     await engine.advance(interval);

@@ -206,7 +206,7 @@ export class Engine {
   }
 
   /** Sets the secrets that a wake-up needs. */
-  async configureDoorbell(url = 'http://project.test', secret = 'wake_secret_test'): Promise<void> {
+  async configureWakeUps(url = 'http://project.test', secret = 'wake_secret_test'): Promise<void> {
     await this.sql.query(`select vault.create_secret($1, 'millrace_project_url')`, [url]);
     await this.sql.query(`select vault.create_secret($1, 'millrace_wake_secret')`, [secret]);
   }

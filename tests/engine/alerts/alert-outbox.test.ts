@@ -31,7 +31,7 @@ const testChannel = (engine: Engine) => act(engine, 'test_channel', { channel: '
 
 /** One stage with a backlog, of which nobody has been told. */
 async function alarmed(engine: Engine, channels: string[] = ['ops'], rule: object = {}): Promise<void> {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   for (const channel of channels) await addChannel(engine, channel);
   await onlyRule(engine, { ...backlog, ...rule });
@@ -479,7 +479,7 @@ test('the engine’s own alert stands first, and no fifty others push it out of 
 });
 
 test('a test goes out by its channel at once', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await addChannel(engine);
   await testChannel(engine);
   expect(await engine.wakes()).toHaveLength(1);

@@ -60,7 +60,7 @@ async function failures(engine: Engine, count: number): Promise<void> {
 test('alerts fire on synthetic failure: whoever listens hears within a minute which stage, and of its end', async ({
   engine,
 }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   const { read } = await receiver(engine, () => ({}));
   await minutes(engine, 1);
@@ -85,7 +85,7 @@ test('alerts fire on synthetic failure: whoever listens hears within a minute wh
 describe('a receiver', () => {
   /** A backlog that is there to tell. */
   async function alarmed(engine: Engine): Promise<void> {
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' });
     await engine.queued('only', 3);
@@ -157,7 +157,7 @@ describe('a receiver', () => {
   });
 
   test('of a thousand late runs hears one message', async ({ engine }) => {
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     await engine.pipeline([{ name: 'only', sla_seconds: 60 }]);
     await onlyRule(engine, { name: 'late', kind: 'late', stage: '*' });
     const { read } = await receiver(engine, () => ({}));

@@ -68,7 +68,7 @@ test('a stage that a definition turns into a question this very moment is not by
 });
 
 test('a bypassed stage hands out no work and is not woken, and the sweep skips what comes in', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['one', 'two']));
   expect(await bypass(engine, 'two')).toBe(0);
   const [id] = await engine.queued('one');
@@ -112,7 +112,7 @@ test('a sweep that looked before the bypass was ended leaves nothing out', async
 });
 
 test('a bypass ends by itself when its time is over, and wakes the stage', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['one']));
   await bypass(engine, 'one', 30);
   await engine.advance('31 minutes');

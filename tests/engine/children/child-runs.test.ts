@@ -49,7 +49,7 @@ test('the child run begins over the same row, under the same trace, with the sta
   engine,
 }) => {
   await define(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [id] = await engine.queued('contents');
   expect(await engine.statuses(id)).toEqual({
     find: 'queued',

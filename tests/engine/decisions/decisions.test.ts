@@ -42,7 +42,7 @@ test('a decision completes the attempt with the decision as its result, and what
   engine,
 }) => {
   const [id] = await toReview(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.advance('5 minutes');
   expect(await decide(engine.sql, await asked(engine, id), reject)).toBe('accepted');
   expect(await engine.item(id)).toMatchObject({
@@ -89,7 +89,7 @@ test('a decision in a child run lets the parent go on, and a cancelled parent cl
     { name: 'publish', needs: ['child'] },
   ]);
   const [decided, cancelled] = await engine.queued('child', 2);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await decide(engine.sql, await asked(engine, decided), accept);
   await sweep(engine);
   expect(await engine.statuses(decided)).toEqual({ child: 'completed', publish: 'queued' });

@@ -285,7 +285,7 @@ test.for(Array.from({ length: Math.ceil(names.length / size) }, (_, chunk) => ch
       await workOver(engine, await pipelinesOver(engine, place));
     }
     expect(await engine.value(`select to_regclass('public.injected')`)).toBeNull();
-    expect(await engine.rows(`select code, message from millrace.log where code <> 'doorbell_not_configured'`)).toEqual(
+    expect(await engine.rows(`select code, message from millrace.log where code <> 'wake_up_not_configured'`)).toEqual(
       [],
     );
   },
@@ -321,7 +321,7 @@ test('whatever a session has set, pipelines are defined, worked at and swept, an
   expect(await engine.rows(amiss)).toEqual([]);
   await engine.sql.query('set quote_all_identifiers = on');
   expect(await engine.rows(amiss)).toEqual([]);
-  expect(await engine.rows(`select code, message from millrace.log where code <> 'doorbell_not_configured'`)).toEqual(
+  expect(await engine.rows(`select code, message from millrace.log where code <> 'wake_up_not_configured'`)).toEqual(
     [],
   );
 });

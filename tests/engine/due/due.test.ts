@@ -47,7 +47,7 @@ for (const projection of ['columns', 'none']) {
 
 test('the function of a due row is woken', async ({ engine }) => {
   await define(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await insert(engine, 0);
   await sweep(engine);
   expect((await engine.wakes()).map(({ body }) => body.stage)).toEqual(['check']);

@@ -52,7 +52,7 @@ findingsTest(
   'a project that wakes after sixty days makes good what was lost first, then starts what is due by its date, once, within one budget',
   async ({ engine }) => {
     await define(engine);
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     await engine.queued('check', 400);
     const worker = await Worker.of(engine, 'check');
     await worker.complete((await worker.take(1)).map(costing));

@@ -191,7 +191,7 @@ test('a first stage may be skipped, and the next one begins with the same statem
     { name: 'count', when: '$.entity.label == "nobody"' },
     { name: 'index', needs: ['count'] },
   ]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [id] = await engine.queued('count');
   expect(await engine.statuses(id)).toEqual({ count: 'skipped', index: 'queued' });
   expect((await engine.wakes()).map(({ body }) => body.stage)).toEqual(['index']);

@@ -139,7 +139,7 @@ test('queueing one branch of a finished run anew keeps the result of the other',
 test('queueing one branch anew takes up the branch beside it that never ended, and wakes for both', async ({
   engine,
 }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const { id } = await failedBranch(engine);
   await engine.advance('15 seconds');
   await engine.sql.query('truncate net.http_request_queue');

@@ -35,7 +35,7 @@ test('connecting once leaves an address that is there, and writes one into a bra
   await engine.pipeline([{ name: 'only' }]);
   const secret = 'a secret that is long enough';
   const once = (url: string) => engine.value('select public.millrace_connect($1, $2, true)', [url, secret]);
-  await engine.configureDoorbell('http://one.test');
+  await engine.configureWakeUps('http://one.test');
   expect(await once('http://two.test')).toBeNull();
   expect(await engine.value(`select millrace.setting('project_url')`)).toBe('http://one.test');
 

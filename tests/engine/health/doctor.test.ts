@@ -15,7 +15,7 @@ async function showNetWorker(engine: Engine): Promise<void> {
 
 async function healthy(engine: Engine): Promise<void> {
   await showNetWorker(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select millrace.sweep()');
@@ -49,7 +49,7 @@ test('doctor tells of settings that are missing, with the statements that set th
 
 test('doctor tells of a project URL that is none', async ({ engine }) => {
   await showNetWorker(engine);
-  await engine.configureDoorbell('localhost:8000');
+  await engine.configureWakeUps('localhost:8000');
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: 'project_url is set', detail: expect.stringMatching(/^localhost:8000 is none: npx millrace connect/) },
@@ -58,7 +58,7 @@ test('doctor tells of a project URL that is none', async ({ engine }) => {
 
 test('doctor tells of wake-ups that show the secret key, which any SQL role can read', async ({ engine }) => {
   await showNetWorker(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.sql.query(`delete from vault.secrets where name = 'millrace_wake_secret'`);
   await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'millrace_secret_key')`);
   await engine.sql.query('select millrace.sweep()');
@@ -72,7 +72,7 @@ test('doctor tells of wake-ups that show the secret key, which any SQL role can 
 });
 
 test('doctor never shows the wake-up secret', async ({ engine }) => {
-  await engine.configureDoorbell('http://project.test', 'wake_hush');
+  await engine.configureWakeUps('http://project.test', 'wake_hush');
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
 
@@ -232,7 +232,7 @@ test('the answers to wake-ups that doctor() keeps are bounded, and are lost with
 });
 
 test('doctor tells when pg_net’s worker is gone, which sends the wakes', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     { what: "pg_net's worker runs", detail: expect.stringContaining('net.worker_restart()') },
@@ -245,14 +245,14 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only');
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
     {
       what: 'no errors in the last hour',
       detail: expect.stringMatching(
-        /^doorbell_not_configured at [\d-]+ [\d:]+\+00: No function can be woken: project_url or wake_secret is not set: .*errors\.md for each code; an error counts for an hour$/,
+        /^wake_up_not_configured at [\d-]+ [\d:]+\+00: No function can be woken: project_url or wake_secret is not set: .*errors\.md for each code; an error counts for an hour$/,
       ),
     },
   ]);
@@ -341,7 +341,7 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
 
 // Counted in rows, which a busy machine does not change. With each column of a table looked up for each stage they were eight times as many.
 test('doctor reads some hundred rows a stage, however many stages there are', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const stages = chain(Array.from({ length: 25 }, (_, place) => `stage_${place}`));
   const read: number[] = [];
   for (const name of ['a', 'b', 'c', 'd']) {

@@ -115,7 +115,7 @@ test("a poller's own interval goes before the stage's", async ({ engine }) => {
 });
 
 test('the poller is woken only while a job is due', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await waitingJobs(engine, 1);
   expect(await engine.value('select millrace.wake_job_poll()')).toBe(false);
   await engine.advance('5 seconds');
@@ -165,7 +165,7 @@ test('two sweeps at once schedule and unschedule the poller without a fault', as
 projectTest(
   'a poller that cannot be scheduled fails no job: it is reported, and the sweep tries again',
   async ({ engine }) => {
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     const owner = await engine.database.connect('supabase_admin');
     await owner.query('alter table cron.job add constraint broken check (jobname <> $$millrace-poll$$)');
     const [attempt] = await waitingJobs(engine, 1);
@@ -181,7 +181,7 @@ projectTest(
 );
 
 test('jobs that are long due although nobody polls are woken for by the sweep', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await waitingJobs(engine, 1);
   const polls = async () => (await engine.wakes()).filter((wake) => wake.url.endsWith('/millrace/poll')).length;
   await engine.advance('59 seconds');

@@ -53,7 +53,7 @@ test('a claim hands out as many rows as have the bytes, and leaves the others as
 });
 
 test('a claim that its bytes cut short scales out like a full one', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await setUp(engine);
   await queueBodies(engine, Array(5).fill(30_000));
   const before = (await wokenStages(engine)).length;

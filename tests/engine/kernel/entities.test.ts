@@ -50,7 +50,7 @@ test('millrace.start() shows the stage as queued and wakes; asked to restart, it
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two']));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [id] = await engine.insert();
   const start = (stage: string | null) =>
     engine.value<string>('select millrace.start($1, $2, $3, p_restart => true)', ['flow', id, stage]);
@@ -83,7 +83,7 @@ test.for(['columns', 'none'])(
   'millrace.start() on a live run returns that run and changes nothing (%s)',
   async (projection, { engine }) => {
     await engine.pipeline(chain(['one', 'two']), { projection });
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     const [id] = await engine.insert();
     const start = (rest = '') => engine.value<string>(`select millrace.start('flow', $1${rest})`, [id]);
     const run = await start();

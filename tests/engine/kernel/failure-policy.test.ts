@@ -46,7 +46,7 @@ test('continue: a permanent failure goes on at once; the failure stays, and a sk
   engine,
 }) => {
   const id = await toLabel(engine);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await failStage(engine, 'label');
   const timeline = `select t.stage, t.state, t.error_code, t.error_message, t.parent_id = p.id as follows
     from millrace.timeline($1) t left join millrace.attempts p on p.id = t.parent_id order by t.attempt_id`;

@@ -205,7 +205,7 @@ test('a clock set back a day keeps nothing: places, leases, wake-ups, retries, j
     { name: 'one', concurrency: 2, retry: { max_attempts: 5, ...atOnce } },
     { name: 'job', kind: 'external', completion: { poll_seconds: 5, deadline_seconds: 60 } },
   ]);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.advance('1 day');
   await engine.queued('one', 5);
   await engine.queued('job');

@@ -13,7 +13,7 @@ const setPipeline = (engine: Engine, enabled: boolean) =>
   engine.sql.query(`update millrace.pipelines set enabled = $1 where name = 'flow'`, [enabled]);
 
 test('a stage that is switched off takes in work, and neither wakes nor hands any out', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['first', 'second']));
   await setStage(engine, 'first', false);
   const [id] = await engine.queued('first');
@@ -31,7 +31,7 @@ test('a stage that is switched off takes in work, and neither wakes nor hands an
 });
 
 test('a stage that is switched on again is woken by the next sweep', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   await setStage(engine, 'only', false);
   await engine.queued('only');
@@ -42,7 +42,7 @@ test('a stage that is switched on again is woken by the next sweep', async ({ en
 });
 
 test('a pipeline that is switched off pauses all of its stages and no other pipeline', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   await engine.pipeline([{ name: 'also' }], {}, 'other');
   await setPipeline(engine, false);
@@ -99,7 +99,7 @@ test('a lease that expires at a stage switched off is swept all the same', async
 });
 
 test('unpause() says what is still paused, and doctor() lists it with the statements that help', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['first', 'second']));
   await engine.sql.query('select millrace.sweep()');
   const paused = async () =>

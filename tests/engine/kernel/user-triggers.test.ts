@@ -218,7 +218,7 @@ test('a Vault that cannot decrypt is reported and never fails a user’s write',
     as $$ begin raise exception 'cannot decrypt'; end $$`);
   const [id] = await engine.queued('one');
   expect(await engine.item(id)).toMatchObject({ one_status: 'queued' });
-  expect(await engine.value(`select message from millrace.log where code = 'doorbell_failed'`)).toMatch(
+  expect(await engine.value(`select message from millrace.log where code = 'wake_up_failed'`)).toMatch(
     /cannot decrypt/,
   );
   expect(await engine.rows(`select ok from millrace.doctor() where what = 'project_url is set'`)).toEqual([

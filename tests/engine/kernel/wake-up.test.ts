@@ -3,9 +3,9 @@ import { type Engine, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked, wokenStages } from '../../support/sessions.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
-/** A pipeline of one stage with its doorbell configured, and an entity that is not queued yet. */
+/** A pipeline of one stage with its wake-up configured, and an entity that is not queued yet. */
 async function idleStage(engine: Engine): Promise<string> {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   const [id] = await engine.insert();
   return id as string;

@@ -4,7 +4,7 @@ import { openTransaction, wokenStages } from '../../support/sessions.ts';
 import { completed, failed, Worker } from '../../support/worker.ts';
 
 async function oneStage(engine: Engine, options = {}): Promise<void> {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only', ...options }]);
 }
 
@@ -86,7 +86,7 @@ test('the sweep wakes nothing for a stage with a live worker', async ({ engine }
 });
 
 test('a completion returns the followers to wake and posts nothing itself', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['first', 'second']));
   await engine.queued('first', 2);
   await engine.sql.query('truncate net.http_request_queue');

@@ -168,7 +168,7 @@ test('failed attempts are paid for too', async ({ engine }) => {
 });
 
 test('with the next window there is a budget again, and what is settled in it counts there', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await budget(engine, { usd: 1 });
   await engine.queued('one', 50);
   const worker = await Worker.of(engine, 'one');

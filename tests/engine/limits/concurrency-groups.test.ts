@@ -210,7 +210,7 @@ test('a retry in backoff waits in its group and holds up nobody', async ({ engin
   expect(await worker.leave()).toMatchObject({ left: true });
   await engine.advance('29 seconds');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 0 });
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.advance('1 second');
   expect(await engine.value('select millrace.sweep()')).toMatchObject({ woken: 1 });
   expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity_id: first, retry_count: 1 }]);

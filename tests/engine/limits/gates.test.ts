@@ -232,7 +232,7 @@ test('a throttle holds a gate to a rate, and to nothing else', async ({ engine }
 });
 
 test('no function is woken for a gate, and the stages behind it are', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(gated(undefined, { enabled: false }));
   await bring(engine, 1);
   await engine.advance('20 seconds');

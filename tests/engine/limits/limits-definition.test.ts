@@ -140,7 +140,7 @@ test('a definition with every limit is taken, and changing limits makes no new v
 });
 
 test('a stage that is paused hands out nothing and wakes when it goes on', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['first', 'second']));
   await engine.sql.query(`select millrace.pause('flow', 'first')`);
   await engine.queued('first');
@@ -155,7 +155,7 @@ test('a stage that is paused hands out nothing and wakes when it goes on', async
 });
 
 test('a pipeline that is paused pauses all its stages; one paused by itself stays so', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'one' }, { name: 'two' }]);
   await engine.sql.query(`select millrace.pause('flow'), millrace.pause('flow', 'two')`);
   const [id] = await engine.insert();

@@ -67,7 +67,7 @@ test('a cancelled run frees its slot at the next claim', async ({ engine }) => {
 });
 
 test('a lost lease frees its slot in the sweep, which wakes', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await only(engine, { max_in_flight: 1 }, { retry: { max_attempts: 1 } });
   await engine.queued('only', 2);
   await (await Worker.of(engine, 'only')).takeOne();
@@ -161,7 +161,7 @@ test('a rate counts what all workers take, and a lower one applies at once', asy
 });
 
 test('a rate slower than the sweep is served by its wakes', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await only(engine, { rate: { count: 1, per_seconds: 60 } });
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');
@@ -210,7 +210,7 @@ test('the strictest of several limits decides', async ({ engine }) => {
 });
 
 test('a blocked stage neither keeps its worker nor wakes, also for what is queued meanwhile', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await only(engine, { max_in_flight: 1 }, external);
   await engine.queued('only', 3);
   const worker = await Worker.of(engine, 'only');

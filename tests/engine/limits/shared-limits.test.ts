@@ -240,7 +240,7 @@ test('a stage that comes under a limit while it works is counted', async ({ engi
 });
 
 test('room that another stage made wakes a stage in the sweep', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [one, uno] = await twoPipelines(engine, { max_in_flight: 2 });
   await engine.queued('one', 2);
   const batch = await one.take();
@@ -255,7 +255,7 @@ test('room that another stage made wakes a stage in the sweep', async ({ engine 
 });
 
 test('the end of a job wakes the stage that is short of the place it frees', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await defineLimit(engine, { max_in_flight: 1 });
   await engine.pipeline(chain(['one'], { ...shared, kind: 'external', completion: { callback: true } }));
   await engine.pipeline(chain(['uno'], shared), {}, 'other');

@@ -20,7 +20,7 @@ async function limited(engine: Engine, limits: Row): Promise<Worker> {
 }
 
 test('a throttle holds until its time is over, and then the declared limit holds again', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const worker = await limited(engine, { max_in_flight: 5 });
   await throttle(engine, { max_in_flight: 2, rate: { count: 3, per_seconds: 3600 } }, 5);
   const batch = await worker.take(10);

@@ -22,7 +22,7 @@ const throttle = (engine: Engine, by: Row, minutes = 60, stage = 'one') =>
 const unthrottle = (engine: Engine) => engine.sql.query(`select millrace.unthrottle('flow', 'one')`);
 
 test('a stage without limits has places in flight, and none when its time is over', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['one', 'two']));
   await engine.queued('one', 9);
   await throttle(engine, { max_in_flight: 3 });
@@ -93,7 +93,7 @@ test('a second throttle takes the place of the first, and the definition’s own
 });
 
 test('lifting one wakes the stage', async ({ engine }) => {
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(['one']));
   await throttle(engine, { max_in_flight: 1 });
   await engine.queued('one', 3);

@@ -135,7 +135,7 @@ test('health is 200 while all is well, and 503 when the sweep is old, an alert i
 }) => {
   const net = await engine.database.connect('supabase_admin');
   await net.query(`set application_name = 'pg_net 0.20.4'`);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await engine.sql.query('select millrace.sweep()');

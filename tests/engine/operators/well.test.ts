@@ -49,7 +49,7 @@ const health = (engine: Engine) => engine.value<Well>('select public.millrace_he
 async function healthy(engine: Engine, stages = ['only']): Promise<void> {
   const net = await engine.database.connect('supabase_admin');
   await net.query(`set application_name = 'pg_net 0.20.0'`);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline(chain(stages));
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await sweeps(engine, 1);

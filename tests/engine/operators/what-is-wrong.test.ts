@@ -9,7 +9,7 @@ import { completed, failed, Worker } from '../../support/worker.ts';
 async function healthy(engine: Engine, stage: Row = {}): Promise<void> {
   const worker = await engine.database.connect('supabase_admin');
   await worker.query(`set application_name = 'pg_net 0.20.4'`);
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.pipeline([{ name: 'only', ...stage }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
   await sweep(engine);

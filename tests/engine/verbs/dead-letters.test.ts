@@ -99,7 +99,7 @@ test('a retried dead letter goes on in its own run with a fresh allowance, and i
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two'], { retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [0] } } }));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [id] = await engine.queued('one');
   const worker = await Worker.of(engine, 'one');
   for (let count = 0; count < 2; count++) await worker.report(failed(await worker.takeOne()));

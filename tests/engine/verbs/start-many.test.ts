@@ -11,7 +11,7 @@ const startAll = (engine: Engine, keys: unknown[], more = '') =>
 test.for(['columns', 'none'])(
   'a pipeline with projection %s starts as it does by single calls',
   async (projection, { engine }) => {
-    await engine.configureDoorbell();
+    await engine.configureWakeUps();
     const stages = [{ name: 'one' }, { name: 'beside' }, { name: 'two', needs: ['one', 'beside'] }];
     await engine.pipeline(stages, { projection });
     const [single, ...many] = await engine.insert(6);

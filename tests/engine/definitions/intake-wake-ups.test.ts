@@ -10,7 +10,7 @@ const itself = {
 
 test('a bulk update of many rows is one wake, which carries no work', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
-  await engine.configureDoorbell('http://project.test/', 'wake_secret_test');
+  await engine.configureWakeUps('http://project.test/', 'wake_secret_test');
   await engine.queued('one', 2000);
   expect(await engine.wakes()).toEqual([
     {
@@ -24,7 +24,7 @@ test('a bulk update of many rows is one wake, which carries no work', async ({ e
 
 test('a stage wakes again only when its last wake is two seconds old', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   await engine.queued('one');
   await engine.advance('1.9 seconds');
   await engine.queued('one');
@@ -36,7 +36,7 @@ test('a stage wakes again only when its last wake is two seconds old', async ({ 
 
 test('a rolled-back update wakes nobody', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const ids = await engine.insert();
   await engine.sql.query('begin');
   await engine.queue('one', ids);
@@ -46,7 +46,7 @@ test('a rolled-back update wakes nobody', async ({ engine }) => {
 
 test('a stage that is switched off takes work in and wakes for it once it is on again', async ({ engine }) => {
   const definition = await engine.pipeline(chain(['one'], { enabled: false }));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const [id] = await engine.queued('one');
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
   expect(await engine.wakes()).toEqual([]);
@@ -66,7 +66,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   expect(await log()).toEqual([
     {
       level: 'error',
-      code: 'doorbell_not_configured',
+      code: 'wake_up_not_configured',
       message: expect.stringMatching(/project_url or wake_secret is not set/),
       detail: { hint: expect.stringMatching(/npx millrace connect/) },
     },
@@ -99,7 +99,7 @@ test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
   'a bad project_url (%j) never fails a user’s write',
   async (url, { engine }) => {
     await engine.pipeline(chain(['one', 'two']));
-    await engine.configureDoorbell(url);
+    await engine.configureWakeUps(url);
     const [id] = await engine.queued('one');
     const worker = await Worker.of(engine, 'one');
     expect(await worker.report(completed(await worker.takeOne()))).toEqual(['accepted']);
@@ -111,12 +111,12 @@ test.for(['no url at all', '', 'ftp://project.test', 'http://'])(
 
 test('a wake-up that pg_net refuses is reported, never raised', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
-  await engine.configureDoorbell();
+  await engine.configureWakeUps();
   const owner = await engine.database.connect('supabase_admin');
   await owner.query(`alter table net.http_request_queue add constraint broken check (url is null)`);
   const [id] = await engine.queued('one');
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
-  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'doorbell_failed' }]);
+  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'wake_up_failed' }]);
 });
 
 test('a secret in Vault goes before the row in millrace.settings, which serves where there is no secret', async ({
@@ -127,7 +127,7 @@ test('a secret in Vault goes before the row in millrace.settings, which serves w
     `insert into millrace.settings (name, value) values ('project_url', 'http://table.test'), ('wake_secret', 'table')`,
   );
   await engine.queued('one');
-  await engine.configureDoorbell('http://vault.test', 'vault');
+  await engine.configureWakeUps('http://vault.test', 'vault');
   await engine.advance('3 seconds');
   await engine.queued('one');
   expect((await engine.wakes()).map((wake) => [wake.url, wake.headers['x-millrace-wake-secret']])).toEqual([
