@@ -380,18 +380,21 @@ test('a usage of any size leaves requests small, with the fields that are short'
   expect(attribute(attempt, 'gen_ai.usage.input_tokens')).toBe('12');
 });
 
-test('an attempt names the operation and the provider where its usage tells them', async ({ engine }) => {
+test('an attempt names the operation and the provider of the calls that its usage names, and guesses none', async ({
+  engine,
+}) => {
   await open(engine);
   const site = await new Site(engine).start();
   const tokens = { input_tokens: 5, output_tokens: 7 };
   const cases: [model: string, usage: Row, operation?: string, provider?: string][] = [
-    ['claude-opus-5', tokens, 'chat', 'anthropic'],
-    ['anthropic.claude-opus-5', { input_tokens: null, output_tokens: null }, 'chat'],
-    ['gpt-6', { ...tokens, cached: true }, undefined, 'openai'],
-    ['gpt-6, gpt-6-luna', { ...tokens, turns: 3 }, 'invoke_agent', 'openai'],
-    ['gpt-6, claude-opus-5', tokens, 'chat'],
-    ['text-embedding-3-small', { input_tokens: 5, output_tokens: 0 }, 'embeddings', 'openai'],
-    ['text-embedding-004', { input_tokens: 5, output_tokens: 0 }, 'embeddings'],
+    ['claude-opus-5', { ...tokens, call: 'chat anthropic' }, 'chat', 'anthropic'],
+    ['gpt-6', { input_tokens: 5, output_tokens: 0, call: 'chat azure.ai.openai' }, 'chat', 'azure.ai.openai'],
+    ['gpt-6', { ...tokens, cached: true }],
+    ['gpt-6, gpt-6-luna', { ...tokens, turns: 3, call: 'chat openai' }, 'invoke_agent', 'openai'],
+    ['gpt-6, claude-opus-5', { ...tokens, call: 'chat openai, chat anthropic' }, 'chat'],
+    ['gpt-6, text-embedding-3-small', { ...tokens, call: 'chat openai, embeddings openai' }, undefined, 'openai'],
+    ['text-embedding-004', { input_tokens: 5, output_tokens: 0, call: 'embeddings' }, 'embeddings'],
+    ['text-embedding-3-small', { input_tokens: 5, output_tokens: 0 }],
     ['nova-3', { input_tokens: null, output_tokens: null, audio_seconds: 9 }],
   ];
   const ids = await site.end(cases.length);

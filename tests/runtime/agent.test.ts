@@ -212,7 +212,7 @@ describe('an answer that does not fit', () => {
     const { asked, env } = await scriptedModel(cut, answering({ done: 1 }));
     const first = runAgent(env, []);
     expect(await failureOf(first.outcome)).toMatchObject({ code: 'incomplete_output', permanent: false });
-    expect(first.usages.at(-1)).toMatchObject({ turns: 1, input_tokens: 1_000 });
+    expect(first.usages.at(-1)).toMatchObject({ turns: 1, input_tokens: 1_000, call: 'chat' });
     const second = runAgent(env, [], { kept: first.kept });
     expect(await second.outcome).toEqual({ done: 1 });
     expect(asked()[1].input).toEqual([{ role: 'user', content: 'Find 7.' }]);

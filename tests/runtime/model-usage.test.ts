@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { addUsage } from '../../supabase/functions/_millrace/model/attempt-usage.ts';
+import { modelCall } from '../../supabase/functions/_millrace/model/model-call.ts';
 import { costOf, priceOf, publishedPrices } from '../../supabase/functions/_millrace/model/model-prices.ts';
 import { countOf, usageOfTokens } from '../../supabase/functions/_millrace/model/token-usage.ts';
 import { withUsage } from '../../supabase/functions/_millrace/model/with-usage.ts';
@@ -152,5 +154,36 @@ describe('the answer of any client', () => {
     const { context, usages } = makeContext({});
     withUsage(answer, context, { model: 'mine' });
     expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
+  });
+});
+
+describe('the call that usage names', () => {
+  test.each([
+    ['https://api.openai.com/v1', 'chat openai'],
+    ['https://mine.openai.azure.com/openai/v1', 'chat azure.ai.openai'],
+    ['https://api.anthropic.com', 'chat anthropic'],
+    ['https://bedrock-runtime.eu-west-1.amazonaws.com/openai/v1', 'chat aws.bedrock'],
+    ['https://europe-west4-aiplatform.googleapis.com/v1/x', 'chat gcp.vertex_ai'],
+    ['https://api.openai.com.example.org/v1', 'chat'],
+    ['http://127.0.0.1:11434/v1', 'chat'],
+  ])('has the provider of an address that tells one: %s', (url, call) => {
+    expect(modelCall('chat', url)).toBe(call);
+  });
+
+  test('is what a client’s answer says that it is, and stays unknown beside an answer that says nothing', () => {
+    const { context, usages } = makeContext({});
+    const usage = { prompt_tokens: 9, completion_tokens: 0 };
+    withUsage({ object: 'chat.completion', model: 'mine', usage }, context);
+    withUsage({ object: 'list', model: 'mine', usage }, context);
+    withUsage({ model: 'mine', usage }, context);
+    expect(usages.map(({ call }) => call)).toEqual(['chat', 'chat, embeddings', undefined]);
+  });
+
+  test('is that of the model where a former answer stands beside it', () => {
+    const { context, usages } = makeContext({});
+    const free = { model: 'm', input_tokens: 0, output_tokens: 0, cost_usd: 0, cached: true };
+    const asked = { model: 'm', input_tokens: 1, output_tokens: 1, cost_usd: 1, call: 'chat openai' };
+    for (const usage of [free, asked, free]) addUsage(context, usage);
+    expect(usages.map(({ call }) => call)).toEqual([undefined, 'chat openai', 'chat openai']);
   });
 });

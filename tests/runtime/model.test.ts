@@ -48,6 +48,7 @@ describe('what a provider gives no tokens for is marked, since its cost is unkno
     const server = await startModelServer(() => ({ json }));
     const { context, usages } = makeContext({ ...server.env, LLM_EMBEDDING_MODEL: 'e', LLM_PRICE_EMBEDDING: '1' });
     expect(await embedTexts(['clocks'], context)).toHaveLength(1);
+    expect(usages[0]?.call).toBe('embeddings');
     const told = { input_tokens: 9, cost_usd: 0.000009 };
     expect(usages[0]).toMatchObject(usage ? told : { input_tokens: null, cost_usd: null, unreported: true });
     expect(usages[0]).not.toMatchObject(usage ? { unreported: true } : told);
@@ -91,6 +92,7 @@ describe('answered in the call', () => {
       {
         model: 'test-model-2026',
         prompt: promptVersion(prompt),
+        call: 'chat',
         input_tokens: 1_000,
         output_tokens: 100,
         cost_usd: 0.003,

@@ -32,6 +32,7 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
   return {
     model: last.usage.model,
     ...(last.usage.prompt !== undefined && { prompt: last.usage.prompt }),
+    ...(last.usage.call !== undefined && { call: last.usage.call }),
     input_tokens: used.input,
     output_tokens: used.output,
     cost_usd: used.costUsd,

@@ -67,7 +67,7 @@ export async function recordTurns<Model extends LanguageModel, Tools extends Rec
     checkLimits(limits, record.turns, Date.now() - began + elapsedMs);
     const answer = await model.doGenerate({ abortSignal: context.signal, ...options });
     const name = answer.response?.modelId ?? model.modelId;
-    return record.keepAnswer(question, answer, usageOfAnswer(answer, { model: name, prices }));
+    return record.keepAnswer(question, answer, { ...usageOfAnswer(answer, { model: name, prices }), call: 'chat' });
   };
   const doStream = () => {
     throw new MisconfiguredError(

@@ -121,6 +121,7 @@ const turnUsage = z.object({
   unreported: z.literal(true).optional(),
   unpriced: z.literal(true).optional(),
   priced_at: z.string().optional(),
+  call: z.string().optional(),
   cached_input_tokens: z.number().optional(),
   cache_write_tokens: z.number().optional(),
 });
@@ -210,6 +211,8 @@ export interface Usage {
   model: string;
   /** The version of the prompt. */
   prompt?: string;
+  /** The kind of the call, and its provider where its address tells it, such as `chat openai`. */
+  call?: string | undefined;
   input_tokens: number | null;
   output_tokens: number | null;
   /** Of a transcription. */

@@ -19,15 +19,22 @@ export function addUsage(context: { reportUsage: Report }, usage: Usage): void {
 
 /** Adds two usages. The sum of a known and an unknown cost is unknown. */
 function added(one: Usage, other: Usage): Usage {
-  const { cached: _, batch: __, priced_at, ...flags } = { ...one, ...other };
+  const { cached: _, batch: __, call: ___, priced_at, ...flags } = { ...one, ...other };
   const cost = plus(one.cost_usd, other.cost_usd);
   const read = (one.cached_input_tokens ?? 0) + (other.cached_input_tokens ?? 0);
   const written = (one.cache_write_tokens ?? 0) + (other.cache_write_tokens ?? 0);
+  // A former answer has no call, and a client's may have one that it does not name.
+  const call = one.cached
+    ? other.call
+    : other.cached
+      ? one.call
+      : one.call && other.call && listed(one.call, other.call);
   const prompt = listed(one.prompt, other.prompt);
   return {
     ...flags,
     model: listed(one.model, other.model) ?? other.model,
     ...(prompt && { prompt }),
+    ...(call && { call }),
     input_tokens: plus(one.input_tokens, other.input_tokens),
     output_tokens: plus(one.output_tokens, other.output_tokens),
     cost_usd: cost,

@@ -5,6 +5,7 @@ import { authToken, httpUrl, price, readSettings } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
 import { addUsage } from './attempt-usage.ts';
+import { modelCall } from './model-call.ts';
 import { modelClient } from './model-client.ts';
 import { bodyOf, modelError } from './model-errors.ts';
 import { ownSignal } from './own-signal.ts';
@@ -52,7 +53,8 @@ export async function embedTexts(
     const { LLM_PRICE_EMBEDDING: priced } = settings;
     const reported = { input: tokens, cached: 0, cacheWrite: 0, output: 0 };
     const output = priced === undefined ? undefined : 0;
-    addUsage(context, usageOfTokens(answer.model, reported, { settings: { input: priced, output } }));
+    const usage = usageOfTokens(answer.model, reported, { settings: { input: priced, output } });
+    addUsage(context, { ...usage, call: modelCall('embeddings', settings.LLM_URL) });
     const other = dimensions && vectors.find(({ length }) => length !== dimensions);
     if (other) throw otherLength(other.length, dimensions);
     return vectors;

@@ -5,6 +5,7 @@ import { PermanentError, RetriableError, type StageError } from '../errors.ts';
 import { parseJson } from '../parse-json.ts';
 import { invalidOutput, storageFault } from '../stage/validate-result.ts';
 import { parseForm } from './answer-form.ts';
+import { modelCall } from './model-call.ts';
 import { failedResponse } from './model-errors.ts';
 import type { PriceTable } from './model-prices.ts';
 import type { Provider } from './model-settings.ts';
@@ -84,7 +85,7 @@ function partsOf(response: ModelResponse) {
 export function usageOf(
   response: ModelResponse,
   prompt: string,
-  { prices }: Pick<Provider, 'prices'>,
+  { prices, url }: Pick<Provider, 'prices'> & { url?: string },
   table?: PriceTable | undefined,
 ): ModelTurn['usage'] {
   const { input_tokens, output_tokens, input_tokens_details: details } = response.usage ?? {};
@@ -96,5 +97,5 @@ export function usageOf(
   };
   const isBatch = response.metadata?.price === 'batch';
   const { model, ...usage } = usageOfTokens(response.model, tokens, { settings: prices, table, isBatch });
-  return { model, prompt, ...usage } as ModelTurn['usage'];
+  return { model, prompt, ...(url && { call: modelCall('chat', url) }), ...usage } as ModelTurn['usage'];
 }

@@ -28,7 +28,16 @@ const clientUsage = z.object({
   inputTokenDetails: z.object({ cacheReadTokens: count, cacheWriteTokens: count }).nullish(),
 });
 type ClientUsage = z.output<typeof clientUsage>;
+/** Kinds of calls, by what openai's and Anthropic's answers say that they are. */
+const kinds: Record<string, string> = {
+  response: 'chat',
+  'chat.completion': 'chat',
+  message: 'chat',
+  list: 'embeddings',
+};
 const result = z.object({
+  object: z.string().optional().catch(undefined),
+  type: z.string().optional().catch(undefined),
   model: z.string().nullish().catch(null),
   response: z.object({ modelId: z.string().nullish() }).nullish().catch(null),
   usage: clientUsage.nullish().catch(null),
@@ -73,7 +82,8 @@ export function usageOfAnswer(
   const name = model ?? read?.model ?? read?.response?.modelId ?? 'unknown';
   const given = read?.totalUsage ?? read?.usage ?? null;
   const isBatch = read?.usage?.service_tier === 'batch';
-  return usageOfTokens(name, tokensOf(given), { table: prices, isBatch });
+  const call = kinds[read?.object ?? read?.type ?? ''];
+  return { ...usageOfTokens(name, tokensOf(given), { table: prices, isBatch }), ...(call && { call }) };
 }
 
 function tokensOf(given: ClientUsage | null): ReportedTokens {

@@ -193,9 +193,10 @@ function statusOf({ state, code, message }: TracedAttempt): Span['status'] {
 function usageAttributes(usage: Record<string, unknown>): Attributes {
   const number = (name: string) => (typeof usage[name] === 'number' ? usage[name] : null);
   const text = (name: string) => (typeof usage[name] === 'string' ? usage[name] : null);
+  const { operation, provider } = calledOf(usage);
   return {
-    'gen_ai.operation.name': operationOf(usage),
-    'gen_ai.provider.name': providerOf(text('model')),
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': provider,
     'gen_ai.request.model': text('model'),
     'gen_ai.usage.input_tokens': number('input_tokens'),
     'gen_ai.usage.output_tokens': number('output_tokens'),
@@ -206,27 +207,14 @@ function usageAttributes(usage: Record<string, unknown>): Attributes {
   };
 }
 
-/** Returns the kind of call; null where no model was asked, or one of speech, for which the conventions have no name. */
-function operationOf({ model, output_tokens: output, turns, cached, audio_seconds: audio }: Record<string, unknown>) {
-  if (typeof model !== 'string' || output === undefined || cached === true || audio !== undefined) return null;
-  if (turns !== undefined) return 'invoke_agent';
-  // The embedding of texts alone makes no tokens.
-  return output === 0 ? 'embeddings' : 'chat';
-}
-
-/** Models that one provider makes. Others host them under names of their own, such as anthropic.claude-…. */
-const makers: [RegExp, string][] = [
-  [/^(gpt-\d|o\d|text-embedding-(3|ada))/, 'openai'],
-  [/^claude-[^@]*$/, 'anthropic'],
-  [/^gemini-/, 'gcp.gen_ai'],
-  [/^grok-/, 'x_ai'],
-];
-
-/** Returns the provider of the models that a usage names; null where their names do not tell one. */
-function providerOf(models: string | null): string | null {
-  const names = models?.split(', ') ?? [];
-  const [one, ...others] = new Set(names.map((name) => makers.find(([names]) => names.test(name))?.[1]));
-  return others.length === 0 ? (one ?? null) : null;
+/** Returns the operation and the provider of the calls that a usage names; null where it names none, or several. */
+function calledOf(usage: Record<string, unknown>): { operation: string | null; provider: string | null } {
+  const calls = typeof usage.call === 'string' ? usage.call.split(', ').map((call) => call.split(' ')) : [];
+  const only = (at: number) => {
+    const [one, ...others] = new Set(calls.map((call) => call[at]));
+    return others.length === 0 ? (one ?? null) : null;
+  };
+  return { operation: usage.turns === undefined ? only(0) : 'invoke_agent', provider: only(1) };
 }
 
 function attributesOf(values: Attributes): KeyValue[] {
