@@ -1,102 +1,96 @@
 -- Raises MR004 in a database at another level than the one from which the upgrade leads.
 do $level$
-declare
   v_from constant int := '{{from}}';
   v_to constant int := '{{to}}';
   v_level int;
-begin
-  if to_regprocedure('millrace.engine()') is not null then
-    select e.level into v_level from millrace.engine() e;
-  end if;
-  if v_level is distinct from v_from then
-    raise exception 'the upgrade leads from level % to level %, but this database is at level %',
-      v_from, v_to, coalesce(v_level::text, 'none')
-      using errcode = 'MR004',
-        hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
-  end if;
-end
+
+if to_regprocedure('millrace.engine()') is not null then
+  select e.level into v_level from millrace.engine() e;
+end if;
+if v_level is distinct from v_from then
+  raise exception 'the upgrade leads from level % to level %, but this database is at level %',
+    v_from, v_to, coalesce(v_level::text, 'none')
+    using errcode = 'MR004',
+      hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
+end if;
 $level$;
 
 -- Takes every lock in the engine's own order within 800 ms, or releases all and tries again.
 -- Postgres looks for deadlocks after a second, so no transaction is ended by one.
 do $locks$
-declare
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
     from millrace.settings s
     where s.name = 'upgrade_patience'), '15 seconds')::interval;
   v_until timestamptz;
   v_table record;
-begin
-  loop
-    begin
-      v_until := clock_timestamp() + interval '800 milliseconds';
-      for v_table in
-        select c.oid::regclass as name, case
-            when c.oid in (select to_regclass(a) from unnest('{{altered}}'::text[]) a)
-              then 'access exclusive'
-            when e.is_entity then 'share row exclusive'
-            else 'exclusive'
-          end as mode
-        from pg_class c
-        cross join lateral (
-          select c.oid in (select p.entity_table from millrace.pipelines p) as is_entity) e
-        where c.relkind = 'r'
-          and (e.is_entity or c.relnamespace = 'millrace'::regnamespace
-            or c.oid in (select to_regclass(o) from unnest('{{tables}}'::text[]) o))
-        order by case when e.is_entity then 2 else coalesce(array_position(
-          '{millrace.workers,null,millrace.runs,millrace.attempts,millrace.claims}'::regclass[],
-          c.oid::regclass), 6) end, 1
-      loop
-        perform set_config('lock_timeout',
-          greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
-          true);
-        execute format('lock table %s in %s mode', v_table.name, v_table.mode);
-      end loop;
-      -- Locks out attach(). A definition that has this lock may wait for a table that was just
-      -- locked.
-      v_table := null;
-      perform pg_advisory_xact_lock(hashtext('millrace.calls'));
-      exit;
-    exception when lock_not_available or deadlock_detected then
-      if clock_timestamp() >= v_give_up then
-        raise exception
-          'the database is busy, try again: somebody %. Millrace stays as it was',
-          coalesce('holds table ' || v_table.name, 'defines a pipeline')
-          using errcode = 'lock_not_available',
-            hint = 'End the transaction that holds it (see pg_stat_activity), or let it wait '
-              'longer: update millrace.settings set value = ''5 minutes'' where name = '
-              '''upgrade_patience''.';
-      end if;
-      perform pg_sleep(0.05 + random() * 0.2);
-    end;
-  end loop;
-  perform set_config('lock_timeout', '3s', true);
-end
+
+loop
+  begin
+    v_until := clock_timestamp() + interval '800 milliseconds';
+    for v_table in
+      select c.oid::regclass as name, case
+          when c.oid in (select to_regclass(a) from unnest('{{altered}}'::text[]) a)
+            then 'access exclusive'
+          when e.is_entity then 'share row exclusive'
+          else 'exclusive'
+        end as mode
+      from pg_class c
+      cross join lateral (
+        select c.oid in (select p.entity_table from millrace.pipelines p) as is_entity) e
+      where c.relkind = 'r'
+        and (e.is_entity or c.relnamespace = 'millrace'::regnamespace
+          or c.oid in (select to_regclass(o) from unnest('{{tables}}'::text[]) o))
+      order by case when e.is_entity then 2 else coalesce(array_position(
+        '{millrace.workers,null,millrace.runs,millrace.attempts,millrace.claims}'::regclass[],
+        c.oid::regclass), 6) end, 1
+    loop
+      perform set_config('lock_timeout',
+        greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
+        true);
+      execute format('lock table %s in %s mode', v_table.name, v_table.mode);
+    end loop;
+    -- Locks out attach(). A definition that has this lock may wait for a table that was just
+    -- locked.
+    v_table := null;
+    perform pg_advisory_xact_lock(hashtext('millrace.calls'));
+    exit;
+  exception when lock_not_available or deadlock_detected then
+    if clock_timestamp() >= v_give_up then
+      raise exception
+        'the database is busy, try again: somebody %. Millrace stays as it was',
+        coalesce('holds table ' || v_table.name, 'defines a pipeline')
+        using errcode = 'lock_not_available',
+          hint = 'End the transaction that holds it (see pg_stat_activity), or let it wait '
+            'longer: update millrace.settings set value = ''5 minutes'' where name = '
+            '''upgrade_patience''.';
+    end if;
+    perform pg_sleep(0.05 + random() * 0.2);
+  end;
+end loop;
+perform set_config('lock_timeout', '3s', true);
 $locks$;
 
 -- Warns of the functions that were edited since they were installed.
 do $edited$
-declare
   v_edited text;
-begin
-  select 'functions of Millrace were edited in this database: '
-    || string_agg(format('%s (%s)', f.oid::regprocedure, case
-      when s.signature = any ('{{changed}}') then 'replaced' else 'kept as it is' end), ', '
-      order by f.oid::regprocedure::text)
-  into v_edited
-  from (
-    select left(b, 12) as body, substr(b, 14) as signature
-    from unnest('{{bodies}}'::text[]) b
-  ) s
-  join pg_proc f on f.oid = to_regprocedure(s.signature)
-  where left(md5(f.prosrc), 12) <> s.body;
-  if v_edited is not null then
-    raise warning '%', v_edited;
-    insert into millrace.log (level, code, message)
-    values ('warning', 'functions_edited', v_edited);
-  end if;
-end
+
+select 'functions of Millrace were edited in this database: '
+  || string_agg(format('%s (%s)', f.oid::regprocedure, case
+    when s.signature = any ('{{changed}}') then 'replaced' else 'kept as it is' end), ', '
+    order by f.oid::regprocedure::text)
+into v_edited
+from (
+  select left(b, 12) as body, substr(b, 14) as signature
+  from unnest('{{bodies}}'::text[]) b
+) s
+join pg_proc f on f.oid = to_regprocedure(s.signature)
+where left(md5(f.prosrc), 12) <> s.body;
+if v_edited is not null then
+  raise warning '%', v_edited;
+  insert into millrace.log (level, code, message)
+  values ('warning', 'functions_edited', v_edited);
+end if;
 $edited$;
 
 -- Drops functions and views of the engine, and the engine's views that call or read them. Raises

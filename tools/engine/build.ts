@@ -17,6 +17,7 @@ import { codeStatements, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './release.ts';
 import type { Statement } from './statement.ts';
 import { withStoredComments } from './store-comments.ts';
+import { indented } from './write-headers.ts';
 
 const heading =
   '-- Millrace, built of engine/ by tools/build.ts: there are its comments, in the files named here. Change it there.';
@@ -51,9 +52,20 @@ function wrapped(items: string[]): string {
     .replace(/,$/, '')}\n    `;
 }
 
-/** Returns a file of engine/install, with the values for what it calls '{{name}}'. */
+/** A block of engine/install as people write it: its declarations, a blank line, and statements at the margin. */
+const block = /^do (\$\w+\$)\n((?: {2}.*\n)+)\n([\s\S]*?)\n\1;$/gm;
+
+/** Returns a file of engine/install with whole blocks, and with the values for what it calls '{{name}}'. */
 function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
-  const text = withoutComments(fs.readFileSync(path.join(engine, 'install', name), 'utf8'));
+  const text = withoutComments(
+    fs
+      .readFileSync(path.join(engine, 'install', name), 'utf8')
+      .replace(
+        block,
+        (_, quote: string, declared: string, statements: string) =>
+          `do ${quote}\ndeclare\n${declared}begin\n${indented(statements)}\nend\n${quote};`,
+      ),
+  );
   return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
     const value = values[key];
     if (value === undefined) throw new Error(`engine/install/${name} asks for ${key}, which the build does not know.`);

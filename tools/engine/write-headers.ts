@@ -162,7 +162,8 @@ function asked(text: string): string {
   return text.replace(/\nset millrace\./, (set) => `\nstable${lists}${set}`);
 }
 
-const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
+/** Indents the statements of a block. */
+export const indented = (statements: string) => statements.replaceAll(/^(?=.)/gm, '  ');
 
 /** Gives a function of the Data API its owner's rights. One for Edge Functions refuses other contracts, and plans by keys. */
 function ofDataApi(statement: Statement): Statement {
