@@ -20,6 +20,19 @@ export async function buildPages(root: string): Promise<void> {
   notePages(root, source);
 }
 
+/** Loads of docs/errors.md the rows that name a code, which are all that operators/remedies.ts reads: its prose would be a tenth of a page. */
+const remediesAlone = {
+  name: 'remedies-alone',
+  enforce: 'pre' as const,
+  load(id: string) {
+    const [file = '', query] = id.split('?');
+    if (query !== 'raw' || path.basename(file) !== 'errors.md') return null;
+    const [general = ''] = fs.readFileSync(file, 'utf8').split(/^## The examples$/m);
+    const rows = general.split('\n').filter((line) => /^\|[^|]*`/.test(line));
+    return `export default ${JSON.stringify(rows.map((row) => row.replaceAll(/ *\| */g, '|')).join('\n'))}`;
+  },
+};
+
 /** Builds a page beside its place and moves it there, so that nobody is served half of it. */
 async function buildPage(root: string, name: string): Promise<void> {
   const { build } = await import('vite');
@@ -30,6 +43,7 @@ async function buildPage(root: string, name: string): Promise<void> {
     root: path.join(root, 'pages', name),
     base: './',
     logLevel: 'error',
+    plugins: [remediesAlone],
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
       outDir: part,
