@@ -40,6 +40,10 @@ export function Dialog({ title, children, stays = false }: DialogProps) {
     <dialog
       ref={element}
       aria-label={title}
+      // A browser closes a dialog at the second Escape, whatever becomes of the first.
+      onKeyDown={(event) => {
+        if (stays && event.key === 'Escape') event.preventDefault();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         if (!stays) closeDialog();

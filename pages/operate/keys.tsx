@@ -8,8 +8,9 @@ import { Words } from '../base/words.tsx';
 import { read } from './api.ts';
 import { screens } from './screens.ts';
 
+/** Whether a key goes into a field; a checkbox takes no letters. */
 const isTyping = ({ target }: Event) =>
-  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  target instanceof Element && target.matches('input:not([type="checkbox"]), textarea, select');
 
 /** Listens to the keys of the page; returns how to leave off. */
 export function listenToKeys(): () => void {
@@ -89,6 +90,7 @@ function Palette() {
   const isAnswered = useSignal(true);
   const place = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLUListElement>(null);
   // Before the next key comes.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
@@ -113,6 +115,7 @@ function Palette() {
   }, [text.value]);
   const hits = [...matching(known.value, text.value.trim()), ...found.value];
   const chosen = hits[Math.min(place.value, hits.length - 1)];
+  useEffect(() => list.current?.querySelector('.chosen')?.scrollIntoView({ block: 'nearest' }), [chosen]);
   function open(hit: Hit | undefined): void {
     if (!hit) return;
     closeDialog();
@@ -126,9 +129,7 @@ function Palette() {
           open(chosen);
         }}
       >
-        <label for="palette">
-          A screen, a pipeline, or a run by its number, trace or row, or by a text in its label, errors or metadata
-        </label>
+        <label for="palette">Screen, pipeline or run</label>
         <input
           id="palette"
           ref={input}
@@ -148,11 +149,13 @@ function Palette() {
       </form>
       <p class="hint" role="status">
         {!isAnswered.value && 'The project did not answer, so no run was searched. '}
-        {hits.length > 0
-          ? 'Enter opens the marked one; the arrows move the mark.'
-          : isAnswered.value && 'Nothing is called so.'}
+        {text.value === ''
+          ? 'A run is found by its number, trace or row, or by a text in its label, errors or metadata.'
+          : hits.length > 0
+            ? 'Enter opens the marked one; the arrows move the mark.'
+            : isAnswered.value && 'Nothing is called so.'}
       </p>
-      <ul class="hits">
+      <ul class="hits" ref={list}>
         {hits.map((hit) => (
           <li key={hit.address}>
             <a href={hit.address} onClick={closeDialog} class={hit === chosen ? 'chosen' : undefined}>

@@ -39,6 +39,9 @@ test('a link opens the page once, and then the cookie alone, which no script rea
   await left.goto(`${operate.pageUrl}#/runs`);
   await left.getByRole('alert').filter({ hasText: 'This server does not know this browser' }).waitFor();
   await left.getByRole('dialog').getByText('npx millrace open').waitFor();
+  // A browser lets no page refuse the second.
+  for (const _ of ['first', 'second']) await left.keyboard.press('Escape');
+  expect(await left.getByRole('dialog').count()).toBe(1);
 });
 
 /** Asks the local API with these headers; resolves to the status of its answer. */
