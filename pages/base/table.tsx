@@ -19,6 +19,8 @@ interface TableProps<Row> {
   rows: Row[];
   keyOf: (row: Row) => string | number;
   id?: string;
+  /** How many rows are drawn before somebody asks for more; left out, all. */
+  most?: number;
   /** Shown instead of a table without rows. */
   none?: ComponentChildren;
 }
@@ -71,41 +73,63 @@ interface Sort {
   isDown: boolean;
 }
 
-export function Table<Row>({ label, columns, rows: given, keyOf, id, none = 'Nothing.' }: TableProps<Row>) {
+export function Table<Row>({
+  label,
+  columns,
+  rows: given,
+  keyOf,
+  id,
+  most = Infinity,
+  none = 'Nothing.',
+}: TableProps<Row>) {
   const sort = useSignal<Sort | null>(null);
   const by = sort.value && columns[sort.value.place]?.by;
-  const rows = by && sort.value ? sorted(given, by, sort.value.isDown) : given;
+  const pages = useSignal(1);
+  const all = by && sort.value ? sorted(given, by, sort.value.isDown) : given;
+  const rows = all.slice(0, most * pages.value);
   if (rows.length === 0) return <p class="hint">{none}</p>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scrolls small" aria-label={label} tabIndex={0}>
-      <table id={id}>
-        <thead>
-          <tr>
-            {columns.map((column, place) => (
-              <Heading of={column} place={place} sort={sort} key={place} />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ name, cell, isNumber }, place) => {
-                const shown = cell(row);
-                return (
-                  <td
-                    class={isNumber ? (nothing.includes(shown) ? 'number none' : 'number') : undefined}
-                    data-label={typeof name === 'string' ? name : undefined}
-                    key={place}
-                  >
-                    {shown}
-                  </td>
-                );
-              })}
+    <>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <section class="scrolls small" aria-label={label} tabIndex={0}>
+        <table id={id}>
+          <thead>
+            <tr>
+              {columns.map((column, place) => (
+                <Heading of={column} place={place} sort={sort} key={place} />
+              ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={keyOf(row)}>
+                {columns.map(({ name, cell, isNumber }, place) => {
+                  const shown = cell(row);
+                  return (
+                    <td
+                      class={isNumber ? (nothing.includes(shown) ? 'number none' : 'number') : undefined}
+                      data-label={typeof name === 'string' ? name : undefined}
+                      key={place}
+                    >
+                      {shown}
+                    </td>
+                  );
+                })}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {rows.length < all.length && (
+        <button
+          type="button"
+          onClick={() => {
+            pages.value += 1;
+          }}
+        >
+          Show more of {all.length}
+        </button>
+      )}
+    </>
   );
 }

@@ -77,7 +77,7 @@ export function Filter({ fields, route }: { fields: FilterField[]; route: Route 
         ))}
         <button type="submit">Show</button>
       </form>
-      <OtherConditions route={route} shown={fields.map(({ name }) => name)} />
+      <OtherConditions route={route} shown={['range', ...fields.map(({ name }) => name)]} />
       <SavedFilters route={route} />
     </>
   );

@@ -6,11 +6,13 @@ import { type Range, stretchesOf } from '../../operators/ranges.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
+import type { Route } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
 import { read } from './api.ts';
 import { functionLog } from './dashboard.ts';
+import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { chosenRange, RangePicker } from './range.tsx';
 import { State } from './states.tsx';
@@ -43,14 +45,20 @@ function rowsOf({ stages, answers }: Overview): Row[] {
     .sort((a, b) => fails(b) - fails(a));
 }
 
-export function Functions() {
+/** A table has so many stages before somebody asks for more. */
+const mostStages = 50;
+
+export function Functions(route: Route) {
+  const text = route.query.get('text')?.toLowerCase() ?? '';
+  const isWanted = (row: Row) => `${row.pipeline} ${row.stage} ${row.function}`.toLowerCase().includes(text);
   const overview = usePoll('functions', () => read<Overview>('overview', { quiet: true }), 15_000);
   return (
     <Fresh of={overview.value}>
       {(answer) => (
         <>
+          <Filter route={route} fields={[{ name: 'text', label: 'Pipeline, stage or function' }]} />
           <RangePicker />
-          <FunctionsTable of={rowsOf(answer)} />
+          <FunctionsTable of={rowsOf(answer).filter(isWanted)} />
         </>
       )}
     </Fresh>
@@ -79,14 +87,15 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
   return (
     <>
       <p class="hint">
-        CPU and memory are those of one row, as workers reckon. Isolates over a limit or lost are those of the last{' '}
-        {range.says}. A wake-up is one that the database sent within six hours; a function at work needs none.
+        CPU and memory are those of one row, as workers reckon. A function that did not start (503), or that a limit
+        ended (546), names no cause: its log has it. Errors are those of the last {range.says}.
       </p>
       <Table
         label="Functions and workers"
         rows={stages}
         keyOf={({ pipeline, stage }) => `${pipeline} ${stage}`}
-        none="No stage has a function."
+        none="No stage has such a function."
+        most={mostStages}
         columns={[
           { name: 'Pipeline', by: (s) => s.pipeline, cell: (s) => <PipelineLink of={s.pipeline} /> },
           { name: 'Stage', by: (s) => s.stage, cell: (s) => <PipelineLink of={s.pipeline} stage={s.stage} /> },
@@ -112,8 +121,8 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
             (s) => s.costs?.memory_bytes,
             (bytes) => `${count(Math.round(bytes / 104_858) / 10)} MB`,
           ),
-          number('Over a limit', ended('resource_limit')),
-          number('Lost', ended('lost_lease')),
+          number('Resource limits', ended('resource_limit')),
+          number('Lost leases', ended('lost_lease')),
         ]}
       />
     </>
@@ -122,9 +131,12 @@ function FunctionsTable({ of: stages }: { of: Row[] }) {
 
 function FunctionName({ of: { function: name, worker } }: { of: StageHealth }) {
   const log = functionLog(name ?? '');
-  const shown = <Words text={name} most={80} />;
   if (worker) return <>worker {worker.url && <Words text={worker.url} most={80} />}</>;
-  return log ? <a href={log}>{shown}</a> : shown;
+  return (
+    <>
+      <Words text={name} most={80} /> {log && <a href={log}>log</a>}
+    </>
+  );
 }
 
 /** A function's answer to its newest wake-up; a worker of the project's own asks by itself. */
@@ -137,7 +149,7 @@ function Answered({ of: { answer, worker } }: { of: Row }) {
     ) : (
       <State is="alert">none has asked for work</State>
     );
-  if (!answer) return <span class="hint">none by the database of late</span>;
+  if (!answer) return <span class="hint">none in six hours</span>;
   return (
     <>
       <State is={answer.remedy === null ? 'completed' : 'failed'}>{answer.answered}</State>{' '}
