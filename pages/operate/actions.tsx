@@ -135,18 +135,34 @@ export function readFields(form: HTMLFormElement): Record<string, string> {
 }
 
 /** How a throttle is asked for, of a stage or a shared limit. */
-export const throttleFields: Field[] = [
+const throttleFields: Field[] = [
   { name: 'count', label: 'Starts at most', value: 10, between: [1, 1_000_000], isNeeded: true },
   { name: 'seconds', label: 'in so many seconds', value: 60, between: [1, 86_400], isNeeded: true },
   { name: 'minutes', label: 'For how many minutes', value: 30, between: [1, 576_000], isNeeded: true },
 ];
 
-/** Returns the request of a throttle from the values of `throttleFields`. */
-export const throttleOf = ({ count, seconds, minutes }: Record<string, string>) => ({
-  verb: 'throttle',
-  minutes: Number(minutes),
-  limits: { rate: { count: Number(count), per_seconds: Number(seconds) } },
-});
+/**
+ * The throttle of a stage or a shared limit, or its end and another throttle while there is one.
+ *
+ * `what`: what a throttle does. `end`: what its end does.
+ */
+export function throttleActions(place: Request, isThrottled: boolean, what: string, end: string): Action[] {
+  const throttle: Action = {
+    label: isThrottled ? 'Change throttle' : 'Throttle',
+    what,
+    fields: throttleFields,
+    request: ({ count, seconds, minutes }) => ({
+      verb: 'throttle',
+      minutes: Number(minutes),
+      limits: { rate: { count: Number(count), per_seconds: Number(seconds) } },
+      ...place,
+    }),
+    needsReason: true,
+  };
+  return isThrottled
+    ? [{ label: 'Unthrottle', what: end, request: { verb: 'unthrottle', ...place } }, throttle]
+    : [throttle];
+}
 
 /** Whether what a person fails is tried again. */
 export const againChoices = ['as the definition says', 'no'];

@@ -24,7 +24,7 @@ export function Alerts(route: Route) {
         route={route}
         fields={[
           { name: 'pipeline', label: 'Pipeline' },
-          { name: 'show', label: 'Which', choices: ['all'], none: 'open ones' },
+          { name: 'show', label: 'State', choices: ['all'], none: 'open' },
         ]}
       />
       <List<Alert> key={JSON.stringify(query)} name="alerts" rows="alerts" query={query}>
@@ -40,16 +40,16 @@ export function Alerts(route: Route) {
                 cell: (a) => <State is={a.resolved_at ? 'done' : 'alert'}>{a.resolved_at ? 'over' : 'open'}</State>,
               },
               {
-                name: 'What',
+                name: 'Alert',
                 cell: (a) => (
                   <div class="sample">
                     <Words text={describeAlert(a)} most={400} />
                   </div>
                 ),
               },
-              { name: 'Where', cell: (a) => <Where alert={a} /> },
-              { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
-              { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
+              { name: 'Stage', cell: (a) => <Where alert={a} /> },
+              { name: 'Raised', cell: (a) => <Ago at={a.raised_at} /> },
+              { name: 'Ended', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
               {
                 name: 'Cause',
                 cell: (a) => (

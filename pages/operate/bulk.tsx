@@ -56,7 +56,7 @@ export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: Butto
       {shown.map((verb) => (
         <ActButton
           key={verb}
-          label={`${verb[0]?.toUpperCase()}${verb.slice(1)} ${chosen.length > 0 ? `${chosen.length} chosen` : 'all that match'} …`}
+          label={`${verb[0]?.toUpperCase()}${verb.slice(1)} ${chosen.length > 0 ? `${chosen.length} chosen` : 'all'} …`}
           refused={refused(verb)}
           harms={table[verb].destroys}
           onClick={() => preview(verb)}
@@ -100,7 +100,7 @@ export function Bulk({ of }: Route) {
               <dd>{count(found.done)}</dd>
               <dt>Passed over</dt>
               <dd>{count(passedOver(found))} that had gone on, or matched no longer</dd>
-              <dt>Held by somebody</dt>
+              <dt>Locked</dt>
               <dd>{count(found.locked)}</dd>
               <dt>Faults</dt>
               <dd>{count(found.faults)}</dd>
@@ -114,7 +114,7 @@ export function Bulk({ of }: Route) {
               keyOf={({ run }) => run}
               columns={[
                 { name: 'Run', cell: ({ run }) => <a href={to('run', run)}>{run}</a> },
-                { name: 'Why', cell: ({ message }) => <Words text={message} most={300} /> },
+                { name: 'Reason', cell: ({ message }) => <Words text={message} most={300} /> },
               ]}
             />
           )}

@@ -7,7 +7,7 @@ type Way = [name: string, address: string];
 
 /** `deadLetters`: how many dead letters its pipeline has, where that is known. */
 function linksOf({ kind, pipeline, stage }: Alert, deadLetters?: number): Way[] {
-  if (!pipeline) return [['what is amiss', to('settings')]];
+  if (!pipeline) return [['findings', to('settings')]];
   const dead: Way[] = deadLetters === 0 ? [] : [['dead letters', to('dead', '', { pipeline })]];
   switch (kind) {
     case 'dead':
@@ -17,7 +17,7 @@ function linksOf({ kind, pipeline, stage }: Alert, deadLetters?: number): Way[] 
     case 'refused':
       return [['limits', to('limits')]];
     default:
-      return [['runs there', to('runs', '', { pipeline, stage, status: 'running' })]];
+      return [['runs', to('runs', '', { pipeline, stage, status: 'running' })]];
   }
 }
 
@@ -30,7 +30,7 @@ export function Causes({ of: alert }: { of: Alert }) {
 export function CausesAndPlace({ of: alert, dead }: { of: Alert; dead: number }) {
   const { pipeline, stage } = alert;
   const causes = linksOf(alert, dead);
-  const place: Way[] = pipeline ? [[stage ? 'its stage' : 'its pipeline', to('pipeline', pipeline, { stage })]] : [];
+  const place: Way[] = pipeline ? [[stage ? 'stage' : 'pipeline', to('pipeline', pipeline, { stage })]] : [];
   const others = place.filter(([, there]) => !causes.some(([, address]) => address === there));
   return <AlertLinks ways={[...causes, ...others]} />;
 }
@@ -53,7 +53,7 @@ export function Playbook({ at }: { at: string }) {
   if (!/^https?:\/\//.test(at)) return <span class="hint">playbook: {at}</span>;
   return (
     <a href={at} rel="noreferrer" title={at}>
-      what to do
+      playbook
     </a>
   );
 }

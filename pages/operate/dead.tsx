@@ -62,10 +62,10 @@ export function DeadLetters(route: Route) {
                   by: (g) => g.runs,
                   cell: (g) => <a href={to('runs', '', filterOf(g))}>{g.runs}</a>,
                 },
-                { name: 'The newest', cell: (g) => sampled.has(g) && <Sample filter={filterOf(g)} /> },
+                { name: 'Newest run', cell: (g) => sampled.has(g) && <Sample filter={filterOf(g)} /> },
                 { name: 'Oldest', by: (g) => g.oldest, cell: (g) => <Ago at={g.oldest} /> },
                 { name: 'Newest', by: (g) => g.newest, cell: (g) => <Ago at={g.newest} /> },
-                { name: 'All of them', cell: (g) => <BulkButtons filter={filterOf(g)} verbs={['retry']} /> },
+                { name: 'Actions', cell: (g) => <BulkButtons filter={filterOf(g)} verbs={['retry']} /> },
               ]}
             />
           );

@@ -18,7 +18,7 @@ export function Journal(route: Route) {
         fields={[
           { name: 'pipeline', label: 'Pipeline' },
           { name: 'verb', label: 'Action' },
-          { name: 'by', label: 'Who' },
+          { name: 'by', label: 'Author' },
         ]}
       />
       <List<JournalEntry> key={JSON.stringify(query)} name="journal" rows="entries" query={query}>
@@ -37,12 +37,12 @@ export function JournalEntries({ entries }: { entries: JournalEntry[] }) {
       keyOf={({ journal_entry }) => journal_entry}
       none="Nobody has done anything."
       columns={[
-        { name: 'When', cell: (l) => <Moment at={l.at} /> },
-        { name: 'Who', cell: (l) => <Words text={l.by} most={60} /> },
-        { name: 'What', cell: (l) => <Words text={l.verb} most={40} /> },
-        { name: 'Where', cell: (l) => <Words text={placeOf(l)} most={120} /> },
-        { name: 'Runs', isNumber: true, cell: (l) => <Touched entry={l} /> },
-        { name: 'Why', cell: (l) => <Words text={l.reason} most={300} /> },
+        { name: 'Time', cell: (l) => <Moment at={l.at} /> },
+        { name: 'Author', cell: (l) => <Words text={l.by} most={60} /> },
+        { name: 'Action', cell: (l) => <Words text={l.verb} most={40} /> },
+        { name: 'Target', cell: (l) => <Words text={placeOf(l)} most={120} /> },
+        { name: 'Runs', cell: (l) => <Touched entry={l} /> },
+        { name: 'Reason', cell: (l) => <Words text={l.reason} most={300} /> },
       ]}
     />
   );

@@ -9,7 +9,7 @@ import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import { ActionButton, throttleFields, throttleOf } from './actions.tsx';
+import { ActionButton, throttleActions } from './actions.tsx';
 import { read } from './api.ts';
 import { State } from './states.tsx';
 
@@ -39,7 +39,7 @@ function Used({ used, of, shown = count }: { used: number; of: number; shown?: (
   const text = `${shown(used)} of ${shown(of)}`;
   return (
     <div class="used">
-      {text} <meter min={0} max={Math.max(of, 0.000001)} value={used} aria-label={text} />{' '}
+      <meter min={0} max={Math.max(of, 0.000001)} value={used} aria-label={text} /> {text}{' '}
       <span class={used >= of ? 'state warn' : 'hint'}>
         {used >= of ? <span>⧖ no room</span> : `room for ${shown(of - used)}`}
       </span>
@@ -109,10 +109,10 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
               <Used used={l.in_flight} of={l.today.max_in_flight} />
             ),
         },
-        { name: 'Allows', cell: (l) => <Rates of={l.today} /> },
+        { name: 'Rates', cell: (l) => <Rates of={l.today} /> },
         { name: 'Spent', cell: (l) => <Budget limit={l} /> },
         {
-          name: 'Who waits',
+          name: 'Backlog',
           cell: (l) => (
             <>
               {ready(l.limit).map((waits) => (
@@ -123,12 +123,12 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
                   {countOf(waits, 'ready')} ready
                 </div>
               ))}
-              {ready(l.limit).length === 0 && <span class="hint">nobody</span>}
+              {ready(l.limit).length === 0 && <span class="hint">none</span>}
             </>
           ),
         },
         {
-          name: 'Held back',
+          name: 'Pause or throttle',
           cell: (l) => (
             <>
               <Throttled by={l.throttle} />
@@ -166,27 +166,17 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
 }
 
 function Actions({ limit: { limit, stages, throttle, paused_until, keys } }: { limit: SharedLimit }) {
+  const actions = throttleActions(
+    { limit },
+    !!throttle || !!paused_until || keys.length > 0,
+    `Its stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
+    'What was declared holds again at once, and no service pauses it.',
+  );
   return (
     <div class="actions">
-      <ActionButton
-        action={{
-          label: 'Throttle',
-          title: `Throttle ${limit}`,
-          what: `Its stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
-          fields: throttleFields,
-          request: (values) => ({ ...throttleOf(values), limit }),
-          needsReason: true,
-        }}
-      />
-      <ActionButton
-        action={{
-          label: 'Unthrottle',
-          title: `Unthrottle ${limit}`,
-          what: 'What was declared holds again at once, and no service pauses it.',
-          request: { verb: 'unthrottle', limit },
-          refused: throttle || paused_until || keys.length > 0 ? undefined : 'It is not throttled.',
-        }}
-      />
+      {actions.map((action, place) => (
+        <ActionButton key={place} action={{ ...action, title: `${action.label} ${limit}` }} />
+      ))}
     </div>
   );
 }
@@ -213,7 +203,7 @@ function Stages({ stages }: { stages: LimitedStage[] }) {
             max_in_flight === undefined ? '–' : <Used used={in_flight} of={max_in_flight} />,
         },
         {
-          name: 'Allows',
+          name: 'Rates',
           cell: ({ limits, starts }) => (
             <>
               <Rates of={limits} />
@@ -221,14 +211,14 @@ function Stages({ stages }: { stages: LimitedStage[] }) {
             </>
           ),
         },
-        { name: 'Under', cell: ({ shared }) => shared.join(', ') },
+        { name: 'Shared limits', cell: ({ shared }) => shared.join(', ') },
         { name: 'Ready', isNumber: true, by: (s) => s.ready, cell: (s) => countOf(s, 'ready') },
         {
           name: 'Oldest',
           isNumber: true,
           cell: ({ oldest_age, ready }) => (oldest_age === null || ready === 0 ? '–' : span(oldest_age * 1000)),
         },
-        { name: 'Held back', cell: ({ throttle }) => <Throttled by={throttle} /> },
+        { name: 'Throttle', cell: ({ throttle }) => <Throttled by={throttle} /> },
       ]}
     />
   );
@@ -244,7 +234,7 @@ function Quotas({ quotas }: { quotas: Quota[] }) {
       columns={[
         { name: 'Pipeline', cell: ({ pipeline }) => <Words text={pipeline} most={60} /> },
         { name: 'Tenant', cell: ({ key }) => (key ? <Words text={key} most={80} /> : 'rows without one') },
-        { name: 'Of', cell: ({ kind }) => kind },
+        { name: 'Kind', cell: ({ kind }) => kind },
         {
           name: 'Used',
           cell: ({ used, allowed, kind }) => {
@@ -252,9 +242,9 @@ function Quotas({ quotas }: { quotas: Quota[] }) {
             return allowed === null ? shown(used) : <Used used={used} of={allowed} shown={shown} />;
           },
         },
-        { name: 'Held back', isNumber: true, cell: ({ quota_blocked }) => count(quota_blocked) },
+        { name: 'Blocked', isNumber: true, cell: ({ quota_blocked }) => count(quota_blocked) },
         {
-          name: 'Goes on',
+          name: 'Next start',
           cell: ({ next_at }) =>
             next_at && Date.parse(next_at) < databaseNow() ? <Ago at={next_at} /> : <Moment at={next_at} />,
         },

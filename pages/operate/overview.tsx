@@ -43,8 +43,8 @@ import { Trend } from './trend.tsx';
 
 /** Of a pipeline with more stages those are shown that have something to do. */
 const mostStages = 12;
-/** So many of the open alerts are told here. */
-const shownAlerts = 10;
+/** So many of the faults, and of the open alerts, are told here. */
+const mostTold = 10;
 
 const askAlerts = () => read<{ alerts: Alert[]; playbooks_url?: string }>('alerts', { open: true, limit: 20 });
 
@@ -103,9 +103,10 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
   const { at, is } = sweepOf(overview, useAsOf());
   const told = faults.filter(({ alert, kind }) => !alert && !(kind === 'sweep' && is === 'silent'));
   const sum = faults.length + more;
+  const untold = Math.max(0, told.length - mostTold) + more;
   const staleAt = useContext(StaleAt);
   return (
-    <section class="engine" aria-label="How things stand">
+    <section class="engine" aria-label="State of the project">
       <p>
         {staleAt !== null ? (
           <>
@@ -115,7 +116,7 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
         ) : ok && is !== 'silent' ? (
           <State is="completed">All is well</State>
         ) : (
-          <State is="alert">{sum > 0 ? `Not well: ${many(sum, 'thing')} to see to` : 'Not well'}</State>
+          <State is="alert">{sum > 0 ? `Not well: ${many(sum, 'fault')}` : 'Not well'}</State>
         )}{' '}
         <span class="hint">
           {at ? 'the sweep ran ' : is === 'due' ? 'the first sweep is due within ten seconds' : 'the sweep never ran'}
@@ -123,13 +124,13 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
         </span>{' '}
         {dead_last_day !== '0' && (
           <a class="hint" href={to('dead')}>
-            {dead_last_day} died in the last day
+            Dead letters of the last day: {dead_last_day}
           </a>
         )}{' '}
         {quiet && (
-          <a class="hint" href={to('alerts')}>
-            {quiet}
-          </a>
+          <span class="hint">
+            {quiet}: <a href={to('alerts')}>alerts</a>
+          </span>
         )}
       </p>
       {is === 'silent' && (
@@ -140,12 +141,12 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
       )}
       {told.length > 0 && (
         <div class="trouble">
-          {told.map((fault) => (
+          {told.slice(0, mostTold).map((fault) => (
             <ToldFault key={fault.what} fault={fault} />
           ))}
         </div>
       )}
-      {more > 0 && <p class="hint">and {many(more, 'thing')} besides</p>}
+      {untold > 0 && <p class="hint">and {many(untold, 'more fault')}</p>}
     </section>
   );
 }
@@ -196,7 +197,7 @@ function OpenAlerts({ alerts, playbooks_url, stages }: OpenAlertsProps) {
       </h3>
       <ul>
         {engineFirst(alerts)
-          .slice(0, shownAlerts)
+          .slice(0, mostTold)
           .map((alert) => (
             <li key={alert.id}>
               <Words text={describeAlert(alert)} most={240} />
@@ -210,7 +211,7 @@ function OpenAlerts({ alerts, playbooks_url, stages }: OpenAlertsProps) {
             </li>
           ))}
       </ul>
-      {alerts.length > shownAlerts && <p class="hint">{shownAlerts} of them are shown.</p>}
+      {alerts.length > mostTold && <p class="hint">{mostTold} of them are shown.</p>}
     </section>
   );
 }
@@ -320,14 +321,17 @@ interface SumsProps {
 function Sums({ points, before, range, asOf }: SumsProps) {
   const sum = (of: Figures[], name: 'completed' | 'failed' | 'cost_usd') =>
     of.reduce((all, point) => all + point[name], 0);
+  /** Empty where no run ended and nothing was spent. */
   const tell = (of: Figures[]) => {
-    const spent = sum(of, 'cost_usd');
-    return `${count(sum(of, 'completed'))} completed, ${count(sum(of, 'failed'))} failed${spent > 0 ? `, ${dollars(spent)} spent` : ''}`;
+    const [completed, failed, spent] = [sum(of, 'completed'), sum(of, 'failed'), sum(of, 'cost_usd')];
+    if (completed + failed + spent === 0) return '';
+    return `${count(completed)} completed, ${count(failed)} failed${spent > 0 ? `, ${dollars(spent)} spent` : ''}`;
   };
+  const told = tell(before ?? []);
   return (
     <p class="hint hour" title={`As of ${new Date(asOf).toLocaleTimeString('en-GB')}`}>
-      Runs in the last {range.says}: {tell(points)}
-      {before && `; before that ${tell(before)}`}
+      Runs in the last {range.says}: {tell(points) || 'none ended'}
+      {told && `; before that ${told}`}
     </p>
   );
 }

@@ -80,7 +80,7 @@ function RunsBeneath({ pipeline, query }: { pipeline: string; query: Route['quer
         ) : (
           'The newest.'
         )}{' '}
-        <a href={to('runs', '', filter)}>Open them in Runs</a>
+        <a href={to('runs', '', filter)}>All of them</a>
       </p>
       <ListedRuns key={JSON.stringify(filter)} query={filter} />
     </>
@@ -131,14 +131,14 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
   return (
     <>
       <p class="hint">
-        The last {range.says}, {range.by}; in grey the time before. A stretch that you drag over, or a step of a table,
-        filters the runs beneath.
+        The last {range.says}, {range.by}; in grey the time before. Drag over a chart, or choose a step of its table, to
+        filter the runs beneath.
       </p>
       <Released marks={marks} />
       <div class="charts">
         <Chart
           {...common}
-          title="By outcome"
+          title="Outcomes"
           shown={count}
           lines={[
             number('completed', 'good', ({ completed }) => completed),
@@ -148,7 +148,7 @@ function Charts({ points, before, range, marks: all }: ChartsProps) {
         />
         <Chart
           {...common}
-          title="How long it took"
+          title="Duration"
           shown={span}
           lines={[
             number('run p50', 'good', (point) => point.run_p50_ms),
@@ -186,7 +186,7 @@ export function Released({ marks }: { marks: Mark[] }) {
   if (marks.length === 0) return null;
   return (
     <p class="hint">
-      Released (the dashed lines):{' '}
+      Releases (the dashed lines):{' '}
       {marks.map(({ at, what }, place) => (
         <span key={at}>
           {place > 0 && '; '}

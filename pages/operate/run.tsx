@@ -57,7 +57,7 @@ export function Run({ of }: Route) {
           <Origins run={found} />
           <Turns turns={found.turns} />
           <Decisions decisions={found.decisions} />
-          <h3>What people did to it</h3>
+          <h3>Journal</h3>
           <JournalEntries entries={found.journal} />
         </>
       )}
@@ -378,9 +378,9 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
 function Origins({ run }: { run: Answer }) {
   return (
     <details>
-      <summary>What made the results</summary>
+      <summary>Origins of the results</summary>
       <Table
-        label="What made the results"
+        label="Origins of the results"
         rows={run.stages.filter(({ made_by: by }) => by)}
         keyOf={({ stage }) => stage}
         columns={[

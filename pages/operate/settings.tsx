@@ -35,7 +35,7 @@ function All() {
           <Channels channels={channels} />
           <h3>Definitions</h3>
           <Definitions pipelines={pipelines} />
-          <h3>What holds for all pipelines</h3>
+          <h3>Settings of all pipelines</h3>
           <p class="hint">Changed by SQL: update millrace.settings set value = '…' where name = '…'.</p>
           <Table
             label="Settings"
@@ -44,7 +44,7 @@ function All() {
             columns={[
               { name: 'Setting', cell: ({ name }) => name },
               { name: 'Value', isNumber: true, cell: ({ value }) => value },
-              { name: 'What it is', cell: ({ name }) => <Words text={meanings[name]} most={400} /> },
+              { name: 'Meaning', cell: ({ name }) => <Words text={meanings[name]} most={400} /> },
             ]}
           />
         </>
@@ -57,15 +57,15 @@ function All() {
 function Findings({ findings }: { findings: Finding[] }) {
   return (
     <>
-      <h3>What is amiss</h3>
+      <h3>Findings</h3>
       <Table
-        label="What is amiss"
+        label="Findings"
         rows={findings}
         keyOf={({ what }) => what}
-        none="Nothing: all that millrace.doctor() looks at is as it should be."
+        none="None: all that millrace.doctor() looks at is as it should be."
         columns={[
-          { name: 'Finding, and what helps', cell: ({ detail }) => <Words text={detail} most={2000} /> },
-          { name: 'How it should be', cell: ({ what }) => <Words text={what} most={200} /> },
+          { name: 'Finding and remedy', cell: ({ detail }) => <Words text={detail} most={2000} /> },
+          { name: 'Check', cell: ({ what }) => <Words text={what} most={200} /> },
         ]}
       />
     </>
@@ -147,10 +147,10 @@ function Operators({ operators }: { operators: Operator[] }) {
         keyOf={({ subject }) => subject}
         none="There is none but whoever has a secret key."
         columns={[
-          { name: 'Who', cell: (o) => <Words text={o.subject} most={80} /> },
+          { name: 'Operator', cell: (o) => <Words text={o.subject} most={80} /> },
           { name: 'Role', cell: (o) => o.role },
-          { name: 'Sees', cell: (o) => <Words text={o.pipelines?.join(', ') ?? 'all pipelines'} most={200} /> },
-          { name: 'Results', cell: (o) => (o.payloads ? 'sees them' : 'hidden') },
+          { name: 'Pipelines', cell: (o) => <Words text={o.pipelines?.join(', ') ?? 'all'} most={200} /> },
+          { name: 'Results', cell: (o) => (o.payloads ? 'visible' : 'hidden') },
           { name: 'Since', cell: (o) => <Moment at={o.added_at} /> },
           { name: 'Note', cell: (o) => <Words text={o.note} most={120} /> },
         ]}
@@ -170,14 +170,14 @@ function Channels({ channels }: { channels: Channel[] }) {
         { name: 'Channel', cell: (c) => c.channel },
         { name: 'Kind', cell: (c) => c.kind },
         {
-          name: 'Set up',
+          name: 'Address',
           cell: ({ enabled, has_address }) =>
             !enabled ? (
               <State is="paused">switched off</State>
             ) : has_address ? (
-              <State is="done">address known</State>
+              <State is="done">known</State>
             ) : (
-              <State is="alert">no address in Vault</State>
+              <State is="alert">not in Vault</State>
             ),
         },
         { name: 'Last message', cell: (c) => <Last of={c} /> },
@@ -223,23 +223,23 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
         { name: 'Pipeline', cell: (p) => <a href={to('pipeline', p.pipeline)}>{p.pipeline}</a> },
         { name: 'Table', cell: (p) => <Words text={p.table} most={80} /> },
         {
-          name: 'Shows its runs in',
+          name: 'Projection',
           cell: (p) => ({ columns: 'columns of each stage', status: 'one column', none: 'none' })[p.projection],
         },
         {
           name: 'Version',
           cell: (p) => (
-            <a href={to('settings', p.pipeline)}>
-              {p.version} since <Moment at={p.since} />
-            </a>
+            <>
+              <a href={to('settings', p.pipeline)}>{p.version}</a> since <Moment at={p.since} />
+            </>
           ),
         },
-        { name: 'Starts runs by', cell: (p) => <Words text={p.due_column} most={80} /> },
-        { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },
+        { name: 'Due column', cell: (p) => <Words text={p.due_column} most={80} /> },
+        { name: 'Retention of runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },
         {
-          name: 'Keeps their results',
+          name: 'Of results',
           isNumber: true,
-          cell: (p) => (p.outputs_days ? many(p.outputs_days, 'day') : 'as long'),
+          cell: (p) => (p.outputs_days ? many(p.outputs_days, 'day') : 'the same'),
         },
       ]}
     />

@@ -6,22 +6,11 @@ import { verbs } from '../../operators/verbs.ts';
 import { Moment } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import {
-  type Action,
-  ActionButton,
-  againChoices,
-  type Field,
-  isForGood,
-  throttleFields,
-  throttleOf,
-} from './actions.tsx';
+import { type Action, ActionButton, againChoices, type Field, isForGood, throttleActions } from './actions.tsx';
 import { BackoffReason, Reason, SeenWorker } from './links.tsx';
 import { Marks } from './overview.tsx';
 
-interface Place {
-  pipeline: string;
-  stage: string;
-}
+type Place = { pipeline: string; stage: string };
 
 export function StageActions({
   pipeline: { pipeline, enabled, health, stages },
@@ -40,16 +29,13 @@ export function StageActions({
     'ready',
   );
   const place = { pipeline, ...(stage && { stage: stage.stage }) };
-  const switches = switchActions(place, stage ? stage.enabled : enabled, ready);
+  const switches = [switchAction(place, stage ? stage.enabled : enabled, ready)];
   if (!stage || !definition) {
     return (
       <>
         <h3>All stages</h3>
         <Buttons label="The pipeline" actions={switches} of={pipeline} />
-        <p class="hint">
-          Choose a stage in the graph to throttle or bypass it, and to retry, hurry, skip, fail or reset the runs that
-          stand there.
-        </p>
+        <p class="hint">Choose a stage in the graph to act on it and on the runs there.</p>
       </>
     );
   }
@@ -63,7 +49,7 @@ export function StageActions({
       <ReasonsToWait of={stage} />
       <Buttons
         label="The stage"
-        actions={[...switches, ...throttleActions(here, stage), ...bypassActions(here, stage, definition)]}
+        actions={[...switches, ...throttleStage(here, stage), ...bypassActions(here, stage, definition)]}
         of={`${pipeline}.${stage.stage}`}
       />
       <Buttons label="Runs at the stage" actions={runsActions(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
@@ -78,7 +64,7 @@ function StageTitle({ stage }: { stage: StageHealth }) {
   return (
     <h3 class="stage-title" tabIndex={-1} ref={title}>
       Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
-      <a href={to('runs', '', { pipeline: stage.pipeline, stage: stage.stage, status: 'running' })}>runs there</a>{' '}
+      <a href={to('runs', '', { pipeline: stage.pipeline, stage: stage.stage, status: 'running' })}>runs</a>{' '}
       <a href={to('pipeline', stage.pipeline)}>all stages</a>
     </h3>
   );
@@ -117,43 +103,30 @@ function Buttons({ label, actions, of }: { label: string; actions: Action[]; of:
       <span class="hint" aria-hidden="true">
         {label}
       </span>
-      {actions.map((action) => (
-        <ActionButton key={action.label} action={{ ...action, title: `${action.label} ${of}` }} />
+      {actions.map((action, place) => (
+        // The other half of a pair takes the place of the first, and the focus stays there.
+        <ActionButton key={place} action={{ ...action, title: `${action.label} ${of}` }} />
       ))}
     </section>
   );
 }
 
-const switchActions = (place: Partial<Place>, isOn: boolean, ready: string): Action[] => [
-  {
-    label: 'Pause',
-    what: `No row begins here until it is unpaused; rows in work go on. Ready now: ${ready}.`,
-    request: { verb: 'pause', ...place },
-    refused: isOn ? undefined : 'It is paused.',
-  },
-  {
-    label: 'Unpause',
-    what: `It goes on at once. Ready now: ${ready}.`,
-    request: { verb: 'unpause', ...place },
-    refused: isOn ? 'It is not paused.' : undefined,
-  },
-];
+const switchAction = (place: Partial<Place>, isOn: boolean, ready: string): Action =>
+  isOn
+    ? {
+        label: 'Pause',
+        what: `No row begins here until it is unpaused; rows in work go on. Ready now: ${ready}.`,
+        request: { verb: 'pause', ...place },
+      }
+    : { label: 'Unpause', what: `It goes on at once. Ready now: ${ready}.`, request: { verb: 'unpause', ...place } };
 
-const throttleActions = (place: Place, stage: StageHealth): Action[] => [
-  {
-    label: 'Throttle',
-    what: `No more rows than this start until the time is over. Ready now: ${countOf(stage, 'ready')}.`,
-    fields: throttleFields,
-    request: (values) => ({ ...throttleOf(values), ...place }),
-    needsReason: true,
-  },
-  {
-    label: 'Unthrottle',
-    what: `Its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
-    request: { verb: 'unthrottle', ...place },
-    refused: stage.throttle ? undefined : 'It is not throttled.',
-  },
-];
+const throttleStage = (place: Place, stage: StageHealth) =>
+  throttleActions(
+    place,
+    !!stage.throttle,
+    `No more rows than this start until the time is over. Ready now: ${countOf(stage, 'ready')}.`,
+    `Its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
+  );
 
 function bypassActions(
   place: Place,
@@ -163,29 +136,28 @@ function bypassActions(
   const { bypass } = stage;
   const leftOut = many(left_out >= 10_000 ? '10,000 or more' : left_out, 'row');
   return [
-    {
-      label: 'Bypass',
-      what: `Until the bypass ends, rows go on without this stage, with null as its result. Queued here now: ${many(countOf(stage, 'ready', 'in_backoff'), 'row')}. Take up brings them back. Rows in work or waiting (${countOf(stage, 'started', 'waiting')}) go on as before.`,
-      fields: [
-        {
-          name: 'minutes',
-          label: 'For how many minutes',
-          hint: 'Empty: until somebody ends it.',
-          between: [1, 576_000],
+    bypass
+      ? {
+          label: 'End bypass',
+          what: `Rows begin this stage again. Take up brings back what was left out (${leftOut}).`,
+          request: { verb: 'end_bypass', ...place },
+        }
+      : {
+          label: 'Bypass',
+          what: `Until the bypass ends, rows go on without this stage, with null as its result. Queued here now: ${many(countOf(stage, 'ready', 'in_backoff'), 'row')}. Take up brings them back. Rows in work or waiting (${countOf(stage, 'started', 'waiting')}) go on as before.`,
+          fields: [
+            {
+              name: 'minutes',
+              label: 'For how many minutes',
+              hint: 'Empty: until somebody ends it.',
+              between: [1, 576_000],
+            },
+          ],
+          request: ({ minutes }) => ({ verb: 'bypass', ...place, ...(minutes && { minutes: Number(minutes) }) }),
+          needsReason: true,
+          refused: worker === undefined ? `No worker takes anything of a ${kind} stage.` : undefined,
+          harms: verbs.bypass.destroys,
         },
-      ],
-      request: ({ minutes }) => ({ verb: 'bypass', ...place, ...(minutes && { minutes: Number(minutes) }) }),
-      needsReason: true,
-      refused:
-        worker === undefined ? `No worker takes anything of a ${kind} stage.` : bypass ? 'It is bypassed.' : undefined,
-      harms: verbs.bypass.destroys,
-    },
-    {
-      label: 'End bypass',
-      what: `Rows begin this stage again. Take up brings back what was left out (${leftOut}).`,
-      request: { verb: 'end_bypass', ...place },
-      refused: bypass ? undefined : 'It is not bypassed.',
-    },
     {
       label: 'Take up',
       what: `A bypass left out ${leftOut}. The oldest begin this stage, and the stages after it start over.`,

@@ -95,10 +95,10 @@ function ValuesTable({ pipeline, values, chosen }: ValuesProps) {
               </a>
             ),
         },
-        { name: 'Means', cell: (v) => <Words text={v.description} most={120} /> },
+        { name: 'Meaning', cell: (v) => <Words text={v.description} most={120} /> },
         { name: 'Rows', isNumber: true, cell: (v) => (v.rows === 0 ? '' : <b>{count(v.rows)}</b>) },
-        { name: 'Half of them since', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.median} />) },
-        { name: 'Oldest since', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.oldest} />) },
+        { name: 'Median', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.median} />) },
+        { name: 'Oldest', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.oldest} />) },
       ]}
     />
   );
@@ -106,7 +106,7 @@ function ValuesTable({ pipeline, values, chosen }: ValuesProps) {
 
 const writers = { engine: 'the engine', person: 'a person, by writing it', call: 'the engine, after a person’s call' };
 
-function Moves({ of: { moves, values, column }, value }: { of: Answer; value: string }) {
+function Moves({ of: { moves, values }, value }: { of: Answer; value: string }) {
   const name = (to: string) => values.find((known) => known.value === to)?.name;
   return (
     <>
@@ -120,15 +120,15 @@ function Moves({ of: { moves, values, column }, value }: { of: Answer; value: st
         none="Nothing leads from here: it is an end."
         columns={[
           {
-            name: `${column} becomes`,
+            name: 'Next value',
             cell: ({ to: next }) => (
               <>
                 <Words text={next} most={80} /> {name(next) !== next && <Words text={name(next)} most={80} />}
               </>
             ),
           },
-          { name: 'Who writes it', cell: ({ by }) => writers[by] },
-          { name: 'What that does', cell: ({ means }) => <Words text={means} most={200} /> },
+          { name: 'Author', cell: ({ by }) => writers[by] },
+          { name: 'Effect', cell: ({ means }) => <Words text={means} most={200} /> },
         ]}
       />
     </>
@@ -139,7 +139,7 @@ function Rows({ pipeline, value }: { pipeline: string; value: string }) {
   const rows = usePoll(`status ${pipeline} ${value}`, () => read<{ rows: StatusRow[] }>('status', { pipeline, value }));
   return (
     <>
-      <h3>Rows there, the oldest first</h3>
+      <h3>Rows, the oldest first</h3>
       <Fresh of={rows.value}>
         {({ rows: found }) => (
           <Table
@@ -151,7 +151,7 @@ function Rows({ pipeline, value }: { pipeline: string; value: string }) {
               { name: 'Row', cell: ({ entity, run }) => <Words text={run?.label ?? entity} most={120} /> },
               { name: 'Since', cell: ({ since }) => <Moment at={since} /> },
               { name: 'Run', cell: ({ run }) => (run ? <a href={to('run', run.run)}>{run.run}</a> : 'none yet') },
-              { name: 'Run is', cell: ({ run }) => run && <State is={run.status}>{run.ended_as ?? run.status}</State> },
+              { name: 'Status', cell: ({ run }) => run && <State is={run.status}>{run.ended_as ?? run.status}</State> },
             ]}
           />
         )}

@@ -19,7 +19,7 @@ export function Touched(of: Of) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>What a change of {of.stage} touches</summary>
+      <summary>Effects of a change of {of.stage}</summary>
       {isOpen && <Made {...of} />}
     </details>
   );
@@ -36,7 +36,7 @@ function Made({ pipeline, stage }: Of) {
             {!whole && '+'} <a href={to('runs', '', { pipeline })}>runs</a>, where all that match can be reset.
           </p>
           <Table
-            label="What a change touches"
+            label="Effects of a change"
             rows={made}
             keyOf={({ run_ids }) => run_ids[0] ?? 0}
             none="No row has a result of this stage."
@@ -45,7 +45,7 @@ function Made({ pipeline, stage }: Of) {
               { name: 'Prompt', cell: ({ prompt }) => <Words text={prompt} most={80} /> },
               { name: 'Release', cell: ({ release }) => <Words text={release} most={40} /> },
               { name: 'Rows', isNumber: true, cell: ({ rows }) => count(rows) },
-              { name: 'About, to make again', isNumber: true, cell: ({ cost_usd }) => dollars(cost_usd) },
+              { name: 'Cost of a repeat, about', isNumber: true, cell: ({ cost_usd }) => dollars(cost_usd) },
             ]}
           />
         </>

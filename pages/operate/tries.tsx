@@ -51,7 +51,7 @@ export function Tries({ run }: { run: Answer }) {
   const isOpen = route.value.query.has('newer');
   return (
     <>
-      <h3>Two tries side by side</h3>
+      <h3>Comparison of tries</h3>
       <p class="actions">
         {isOpen ? (
           <Choice tries={tries} pair={pair} />
@@ -177,12 +177,12 @@ function Facts({ older, newer }: { older: WholeAttempt; newer: WholeAttempt }) {
     .filter(({ was, is }) => was !== '' || is !== '');
   return (
     <Table
-      label="What differs"
+      label="Differences"
       rows={rows}
       keyOf={({ name }) => name}
       columns={[
         {
-          name: 'What',
+          name: 'Value',
           cell: ({ name, was, is }) => (was === is ? name : <b>≠ {name} differs</b>),
         },
         { name: 'Older', cell: ({ was }) => <Words text={was || 'none'} most={300} /> },

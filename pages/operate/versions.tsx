@@ -58,7 +58,7 @@ export function Versions({ pipeline, query }: { pipeline: string; query: Route['
                 { name: 'Version', cell: ({ version }) => version },
                 { name: 'Since', cell: ({ since }) => <Moment at={since} /> },
                 {
-                  name: 'Compared',
+                  name: 'Comparison',
                   cell: ({ version }) => (
                     <span class="actions">
                       {(
@@ -95,7 +95,7 @@ function Changes({ older, newer }: { older: Version; newer: Version }) {
   return (
     <>
       <h3>
-        What version {newer.version} changed in version {older.version}
+        Changes from version {older.version} to {newer.version}
       </h3>
       <Table
         label="Changes"
@@ -104,7 +104,7 @@ function Changes({ older, newer }: { older: Version; newer: Version }) {
         none="Nothing."
         columns={[
           {
-            name: 'What',
+            name: 'Change',
             cell: ({ was, is }) =>
               was === undefined ? (
                 <State is="completed">added</State>
@@ -114,9 +114,9 @@ function Changes({ older, newer }: { older: Version; newer: Version }) {
                 <State is="superseded">changed</State>
               ),
           },
-          { name: 'Where', cell: ({ at }) => <Words text={at} most={200} /> },
-          { name: 'Was', cell: ({ was }) => <Words text={was} most={300} /> },
-          { name: 'Is', cell: ({ is }) => <Words text={is} most={300} /> },
+          { name: 'Field', cell: ({ at }) => <Words text={at} most={200} /> },
+          { name: 'Before', cell: ({ was }) => <Words text={was} most={300} /> },
+          { name: 'After', cell: ({ is }) => <Words text={is} most={300} /> },
         ]}
       />
     </>

@@ -24,6 +24,7 @@ test('a viewer finds each action refused, with the reason, whoever leaves the ov
   await title(page, 'Overview');
   await page.goto(`${operate.pageUrl}#/pipeline/orders`);
   const pause = page.getByRole('button', { name: 'Pause: You may read here, but not act.', exact: true });
+  expect(await page.getByRole('button', { name: /^Unpause/ }).count()).toBe(0);
   await pause.focus();
   await page.keyboard.press('Enter');
   await page.getByRole('status').filter({ hasText: 'You may read here, but not act.' }).waitFor();
@@ -55,7 +56,7 @@ test('a message’s link opens the silence of its alerts, filled in, and silence
   await page.reload();
   await title(page, 'Alerts');
   expect(await page.getByRole('dialog').count()).toBe(0);
-  expect(await page.getByRole('link', { name: 'what to do' }).first().getAttribute('href')).toMatch(
+  expect(await page.getByRole('link', { name: 'playbook' }).first().getAttribute('href')).toMatch(
     /^https:\/\/app\.unpkg\.com\/millrace@[\d.]+\/files\/docs\/playbooks\/[a-z-]+\.md$/,
   );
 });
@@ -70,6 +71,7 @@ test('a shared limit is throttled and let go where its room is shown', async () 
   await page.getByText('$0 of $5').first().waitFor();
   await page.getByRole('row', { name: /links\.route_job .*turns for each host of canonical_url/ }).waitFor();
   expect(await page.getByText(/\bnan\b|undefined/i).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /^Unthrottle/ }).count()).toBe(0);
   await row.getByRole('button', { name: 'Throttle', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('orders.read').waitFor();
@@ -80,6 +82,7 @@ test('a shared limit is throttled and let go where its room is shown', async () 
   await dialog.getByLabel('Reason').fill('it is mended');
   await dialog.getByRole('button', { name: 'Unthrottle' }).click();
   await row.getByText('it jams').waitFor({ state: 'hidden' });
+  await row.getByRole('button', { name: 'Throttle', exact: true }).waitFor();
 });
 
 test('a status tells its moves and rows, versions what changed, and a channel is tried', async () => {
@@ -232,7 +235,7 @@ test('two tries of a stage stand side by side with signs at the lines that diffe
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/run/${run}`);
   await page.getByRole('button', { name: 'Compare the last two of price' }).click();
-  const row = (name: string) => page.getByRole('region', { name: 'What differs' }).getByRole('row', { name });
+  const row = (name: string) => page.getByRole('region', { name: 'Differences' }).getByRole('row', { name });
   await row('Model differs').waitFor();
   for (const [name, was, is] of [
     ['Model differs', 'small', 'large'],

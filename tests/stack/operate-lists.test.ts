@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { changeAnswer, isOpenToAll, title } from '../support/stack/operate-page.ts';
 import { OperateStack } from '../support/stack/operate-stack.ts';
+import { tabTo } from '../support/stack/walk.ts';
 
 let operate: OperateStack;
 beforeAll(async () => {
@@ -86,7 +87,7 @@ test('a list finds runs by a text anywhere in them, says how many match, and cla
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await page.getByText('3 match', { exact: true }).waitFor();
   expect(await page.getByRole('row').filter({ hasText: 'the file has no text' }).count()).toBe(3);
-  const all = page.getByRole('button', { name: 'Retry all that match …' });
+  const all = page.getByRole('button', { name: 'Retry all …' });
   expect(await all.getAttribute('title')).toContain('choose runs');
   await page
     .getByRole('checkbox', { name: /^Run \d/ })
@@ -116,6 +117,30 @@ test('a list finds runs by a text anywhere in them, says how many match, and cla
   await page.getByText('2,500+ match', { exact: true }).waitFor();
   await page.getByText(/^None among the newest [\d,]+ runs\. There are more to look at\.$/).waitFor();
   await page.getByRole('button', { name: 'Search further' }).waitFor();
+});
+
+test('runs are chosen by the keyboard alone, and Escape leads from a dialog back to its button', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed`);
+  const boxes = page.getByRole('checkbox', { name: /^Run \d/ });
+  await boxes.nth(1).waitFor();
+  for (const place of [0, 1]) {
+    await page.keyboard.press('j');
+    expect(await boxes.nth(place).evaluate((box) => box === document.activeElement)).toBe(true);
+    await page.keyboard.press('Space');
+  }
+  const retry = page.getByRole('button', { name: 'Retry 2 chosen …' });
+  const isThere = () => retry.evaluate((button) => button === document.activeElement);
+  for (let n = 0; n < 15 && !(await isThere()); n += 1) await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.getByText('2 runs, from').waitFor();
+  const first = page.getByRole('button', { name: 'Try one first' });
+  await tabTo(page, first);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  expect(await first.evaluate((button) => button === document.activeElement)).toBe(true);
 });
 
 test('the palette finds a run by what it is called, by the keyboard alone', async () => {
@@ -201,7 +226,7 @@ test('a stretch that is dragged on a chart, or a minute of its table, filters th
   await page.reload();
   await page.getByText('No run matches.').waitFor();
   await page.getByText('As a table').first().click();
-  await page.getByRole('region', { name: 'By outcome' }).getByRole('button').last().click();
+  await page.getByRole('region', { name: 'Outcomes' }).getByRole('button').last().click();
   await page.getByRole('region', { name: 'Runs', exact: true }).getByRole('link').first().waitFor();
   // A code may be called as what every object of JavaScript inherits.
   await changeAnswer(page, 'series', (answer) => ({

@@ -37,7 +37,7 @@ export const playbookWalks: PlaybookWalk[] = [
     playbook: 'throttle',
     alert: /runs are ready at pack/,
     async way(walk, alert) {
-      await walk.press('its stage', cause(alert, 'its stage'));
+      await walk.press('stage', cause(alert, 'stage'));
       await walk.atStage('pack');
       await walk.does('Throttle');
       await walk.page.getByRole('region', { name: 'Graph of the stages' }).getByText('throttled').waitFor();
@@ -55,13 +55,13 @@ export const playbookWalks: PlaybookWalk[] = [
     before: `select millrace.pause('parcels', 'pack')`,
     alert: /late at pack/,
     async way(walk, alert) {
-      await walk.press('runs there', cause(alert, 'runs there'));
+      await walk.press('runs', cause(alert, 'runs'));
       await walk.page.getByRole('region', { name: 'Runs' }).getByRole('link').first().waitFor();
       await walk.back();
-      await walk.press('its stage', cause(alert, 'its stage'));
+      await walk.press('stage', cause(alert, 'stage'));
       await walk.atStage('pack');
       await walk.does('Unpause');
-      await walk.page.getByRole('button', { name: 'Unpause: It is not paused.' }).waitFor();
+      await walk.page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
     },
     verb: 'unpause',
   },
@@ -73,7 +73,7 @@ export const playbookWalks: PlaybookWalk[] = [
     async way(walk, alert) {
       await walk.press('errors by code', cause(alert, 'errors by code'));
       await walk.atStage('pack');
-      await walk.press('runs there', walk.page.getByRole('link', { name: 'runs there' }));
+      await walk.press('runs', walk.page.getByRole('main').getByRole('heading').getByRole('link', { name: 'runs' }));
       const runs = walk.page.getByRole('region', { name: 'Runs', exact: true });
       await walk.go(
         runs
@@ -92,13 +92,13 @@ export const playbookWalks: PlaybookWalk[] = [
     playbook: 'budget',
     alert: /parcels spent .* US dollars/,
     async way(walk, alert) {
-      await walk.press('its pipeline', cause(alert, 'its pipeline'));
+      await walk.press('pipeline', cause(alert, 'pipeline'));
       await walk.see('Spent', walk.page.getByRole('columnheader', { name: 'Spent' }));
       await walk.stage('pack');
       await walk.does('Pause');
-      await walk.page.getByRole('button', { name: 'Pause: It is paused.' }).waitFor();
+      await walk.page.getByRole('button', { name: 'Unpause', exact: true }).waitFor();
       await walk.does('Unpause');
-      await walk.page.getByRole('button', { name: 'Unpause: It is not paused.' }).waitFor();
+      await walk.page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
       await walk.screen('Limits', 'l');
     },
     verb: 'unpause',
@@ -108,8 +108,8 @@ export const playbookWalks: PlaybookWalk[] = [
     alert: /the engine is not well/,
     async way(walk, alert) {
       await walk.page.locator('.engine').getByText('not well').waitFor();
-      await walk.press('what is amiss', cause(alert, 'what is amiss'));
-      await walk.see('Settings', walk.page.getByRole('heading', { name: 'What is amiss' }));
+      await walk.press('findings', cause(alert, 'findings'));
+      await walk.see('Settings', walk.page.getByRole('heading', { name: 'Findings' }));
       await walk.screen('Alerts', 'a');
       await walk.does('Silence', walk.page.getByRole('row', { name: /the engine is not well/ }));
     },
@@ -119,8 +119,8 @@ export const playbookWalks: PlaybookWalk[] = [
     playbook: 'retention',
     async way(walk) {
       await walk.screen('Settings', 'e');
-      await walk.see('What is amiss', walk.page.getByRole('heading', { name: 'What is amiss' }));
-      await walk.see('What holds for all pipelines', walk.page.getByRole('cell', { name: 'retention_days' }));
+      await walk.see('Findings', walk.page.getByRole('heading', { name: 'Findings' }));
+      await walk.see('Settings of all pipelines', walk.page.getByRole('cell', { name: 'retention_days' }));
       await walk.see('Definitions', walk.page.getByRole('region', { name: 'Definitions' }));
     },
   },
@@ -131,7 +131,7 @@ export const playbookWalks: PlaybookWalk[] = [
       await walk.search('parcels');
       await walk.stage('send');
       await walk.does('Pause');
-      await walk.page.getByRole('button', { name: 'Pause: It is paused.' }).waitFor();
+      await walk.page.getByRole('button', { name: 'Unpause', exact: true }).waitFor();
       await walk.does('Unpause');
       await walk.screen('Dead letters', 'd');
       await walk.retryGroup(/failed_by_hand/, 2);
