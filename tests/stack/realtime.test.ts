@@ -1,23 +1,52 @@
-// Realtime as supabase-js speaks it: private channels by the policies on realtime.messages, messages by realtime.send().
+// Realtime as supabase-js speaks it: private channels by the policies on realtime.messages, messages by realtime.send(). On the
+// stand-in, or on the project at MILLRACE_REALTIME_URL, whose `postgres` PGURL names (docs/contributing.md).
 import { createClient, type RealtimeChannel, type SupabaseClient } from '@supabase/supabase-js';
+import { SignJWT } from 'jose';
 import pg from 'pg';
 import { WebSocket } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 
-let stack: Stack;
+/** A project with Realtime. */
+type Target = Pick<Stack, 'apiUrl' | 'publishableKey' | 'dbUrl' | 'signUserToken' | 'stop'>;
+
+/** Returns the project that the environment names; undefined where it names none. */
+function givenTarget(): Target | undefined {
+  const { MILLRACE_REALTIME_URL, MILLRACE_REALTIME_KEY, MILLRACE_REALTIME_JWT_SECRET, PGURL } = process.env;
+  if (!MILLRACE_REALTIME_URL) return undefined;
+  if (!MILLRACE_REALTIME_KEY || !MILLRACE_REALTIME_JWT_SECRET || !PGURL)
+    throw new Error(
+      'MILLRACE_REALTIME_URL is set: set MILLRACE_REALTIME_KEY, MILLRACE_REALTIME_JWT_SECRET and PGURL, too.',
+    );
+  const now = Math.floor(Date.now() / 1000);
+  return {
+    apiUrl: MILLRACE_REALTIME_URL,
+    publishableKey: MILLRACE_REALTIME_KEY,
+    dbUrl: PGURL,
+    signUserToken: (claims) =>
+      new SignJWT({ role: 'authenticated', aud: 'authenticated', iat: now, exp: now + 3600, ...claims })
+        .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+        .sign(new TextEncoder().encode(MILLRACE_REALTIME_JWT_SECRET)),
+    stop: async () => {},
+  };
+}
+
+let stack: Target;
 let owner: pg.Client;
+const dropPolicy = 'drop policy if exists millrace_contract_rooms on realtime.messages';
 
 beforeAll(async () => {
   const functionsDir = new URL('functions', import.meta.url).pathname;
-  stack = await startStack({ services: false, migrations: false, functionsDir, fsync: false });
+  stack = givenTarget() ?? (await startStack({ services: false, migrations: false, functionsDir, fsync: false }));
   owner = new pg.Client({ connectionString: stack.dbUrl });
   await owner.connect();
   await owner.query(`
-    create policy rooms on realtime.messages for select to authenticated
+    ${dropPolicy};
+    create policy millrace_contract_rooms on realtime.messages for select to authenticated
       using (realtime.topic() = 'room:' || (current_setting('request.jwt.claims')::jsonb ->> 'sub'))`);
 });
 afterAll(async () => {
+  await owner?.query(dropPolicy);
   await owner?.end();
   await stack?.stop();
 });
