@@ -41,9 +41,9 @@ as $write$
     where vs.version_id = p_pipeline.current_version_id
     group by f.ordinal, f.rows
     order by f.ordinal);
-begin
-  perform millrace.write_function(p_pipeline.name,
-    'intake() returns trigger security definer set enable_nestloop = off', format($f$
+
+perform millrace.write_function(p_pipeline.name,
+  'intake() returns trigger security definer set enable_nestloop = off', format($f$
 declare
   v_written record;
   v_group record;
@@ -55,5 +55,4 @@ begin
   end if;
   return null;
 end $f$, v_passes[1], v_passes[2]));
-end
 $write$;

@@ -10,63 +10,62 @@ as $write$
   v_stored text;
   v_fits text;
   v_function record;
-begin
-  -- A compressed value has at most a hundred times its stored bytes. The text of a jsonb value that
-  -- is not compressed hardly has more than eight times its bytes.
-  select string_agg('e.' || c.name, ', ' order by a.attnum),
-    string_agg(case when u.only_null then format('case when x.%1$s is not null then true end '
-      'as %1$s', c.name) else 'x.' || c.name end, ', ' order by a.attname) filter (where u.asked),
-    '0::bigint + ' || string_agg(z.size, ' + ' order by a.attnum),
-    format('(p_each < 0::bigint + %s) is not true', string_agg(regexp_replace(z.size,
-      '^coalesce.pg_column_size(.*), 0', 'coalesce(pg_column_size\1::bigint * case '
-      'when pg_column_compression\1 is null then 8 else 100 end, 0'), ' + ' order by a.attnum))
-  into v_columns, v_asked, v_stored, v_fits
-  from pg_attribute a
-  join pg_type t on t.oid = a.atttypid
+
+-- A compressed value has at most a hundred times its stored bytes. The text of a jsonb value that
+-- is not compressed hardly has more than eight times its bytes.
+select string_agg('e.' || c.name, ', ' order by a.attnum),
+  string_agg(case when u.only_null then format('case when x.%1$s is not null then true end '
+    'as %1$s', c.name) else 'x.' || c.name end, ', ' order by a.attname) filter (where u.asked),
+  '0::bigint + ' || string_agg(z.size, ' + ' order by a.attnum),
+  format('(p_each < 0::bigint + %s) is not true', string_agg(regexp_replace(z.size,
+    '^coalesce.pg_column_size(.*), 0', 'coalesce(pg_column_size\1::bigint * case '
+    'when pg_column_compression\1 is null then 8 else 100 end, 0'), ' + ' order by a.attnum))
+into v_columns, v_asked, v_stored, v_fits
+from pg_attribute a
+join pg_type t on t.oid = a.atttypid
+cross join lateral (
+  select quote_ident(a.attname) as name, '.' || to_json(a.attname::text) as read) c
+cross join lateral (
+  select case
+      when t.typlen > 0 then '64'
+      when coalesce(nullif(t.typbasetype, 0), t.oid)
+          in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+        then format('coalesce(octet_length(x.%s), 0)', c.name)
+      else format('coalesce(pg_column_size(x.%s), 0)', c.name)
+    end as size) z
+cross join lateral (
+  select count(*) > 0 as asked, bool_and(not g.whole and strpos(replace(replace(
+    g.path, c.read || ' != null', ''), c.read || ' == null', ''), c.read) = 0) as only_null
+  from millrace.versions v
+  join millrace.version_stages vs on vs.version_id = v.id
   cross join lateral (
-    select quote_ident(a.attname) as name, '.' || to_json(a.attname::text) as read) c
-  cross join lateral (
-    select case
-        when t.typlen > 0 then '64'
-        when coalesce(nullif(t.typbasetype, 0), t.oid)
-            in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
-          then format('coalesce(octet_length(x.%s), 0)', c.name)
-        else format('coalesce(pg_column_size(x.%s), 0)', c.name)
-      end as size) z
-  cross join lateral (
-    select count(*) > 0 as asked, bool_and(not g.whole and strpos(replace(replace(
-      g.path, c.read || ' != null', ''), c.read || ' == null', ''), c.read) = 0) as only_null
-    from millrace.versions v
-    join millrace.version_stages vs on vs.version_id = v.id
-    cross join lateral (
-      select vs.given_path::text as path, regexp_count(vs.given_path::text, '\$')
-        <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole) g
-    where v.pipeline_id = p_pipeline.id
-      and (g.whole or strpos(g.path, c.read) > 0)) u
-  where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped
-    and a.attname <> all (millrace.status_columns(p_pipeline.status))
-    and not exists (
-      select from millrace.stages s
-      where s.pipeline_id = p_pipeline.id and p_pipeline.projection = 'columns'
-        and a.attname = any (millrace.stage_columns(s.name)));
-  for v_function in
-    select f.*
-    from (values
-      ('rows', ', p_each bigint', 'json[]', format('case when %s then to_json(x.*) end', v_fits)),
-      ('sizes', '', 'bigint[]', v_stored),
-      ('asked', ', p_each bigint', 'jsonb[]', format('case when %s then jsonb_build_object('
-        '''entity'', (select to_jsonb(y.*) from (select %s) y)) end', v_fits, v_asked))
-    ) f(name, also, returns, read)
-  loop
-    perform millrace.write_function(p_pipeline.name, format('%s(p_ids text[]%s) returns %s',
-      v_function.name, v_function.also, v_function.returns), format($f$
+    select vs.given_path::text as path, regexp_count(vs.given_path::text, '\$')
+      <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole) g
+  where v.pipeline_id = p_pipeline.id
+    and (g.whole or strpos(g.path, c.read) > 0)) u
+where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped
+  and a.attname <> all (millrace.status_columns(p_pipeline.status))
+  and not exists (
+    select from millrace.stages s
+    where s.pipeline_id = p_pipeline.id and p_pipeline.projection = 'columns'
+      and a.attname = any (millrace.stage_columns(s.name)));
+for v_function in
+  select f.*
+  from (values
+    ('rows', ', p_each bigint', 'json[]', format('case when %s then to_json(x.*) end', v_fits)),
+    ('sizes', '', 'bigint[]', v_stored),
+    ('asked', ', p_each bigint', 'jsonb[]', format('case when %s then jsonb_build_object('
+      '''entity'', (select to_jsonb(y.*) from (select %s) y)) end', v_fits, v_asked))
+  ) f(name, also, returns, read)
+loop
+  perform millrace.write_function(p_pipeline.name, format('%s(p_ids text[]%s) returns %s',
+    v_function.name, v_function.also, v_function.returns), format($f$
 begin
   return array(
     select (select %s from (select %s from %s e where e.%I = i.id::%s) x)
     from unnest(p_ids) i(id));
 end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type));
-  end loop;
-end
+end loop;
 $write$;
 
 -- Deletes the runs of rows that are deleted or truncated, and their copies. Raises MR005 where the
@@ -127,8 +126,8 @@ as $write$
   -- objects in the schema millrace, as its owner may.
   c_theirs constant text := $f$(current_setting('millrace.projecting', true)
     is distinct from pg_trigger_depth()::text or not has_schema_privilege('millrace', 'create'))$f$;
-begin
-  execute format($f$
+
+execute format($f$
 create or replace trigger millrace_%1$s_deleted after delete on %2$s
   referencing old table as deleted
   for each statement execute function millrace.on_rows_gone(%3$L, %4$L);
@@ -136,26 +135,25 @@ create or replace trigger millrace_%1$s_truncated after truncate on %2$s
   for each statement execute function millrace.on_rows_gone(%3$L);
 create or replace trigger millrace_%1$s_key before update of %4$I on %2$s for each row
   when (old.%4$I is distinct from new.%4$I) execute function millrace.on_rows_gone(%3$L, %4$L)$f$,
-    p_pipeline.name, p_pipeline.entity_table, p_pipeline.id, p_pipeline.entity_key);
-  if p_pipeline.projection <> 'none' then
-    execute format($f$
+  p_pipeline.name, p_pipeline.entity_table, p_pipeline.id, p_pipeline.entity_key);
+if p_pipeline.projection <> 'none' then
+  execute format($f$
 create or replace trigger millrace_%1$s_inserted after insert on %2$s
   referencing new table as new_rows
   for each statement execute function millrace.%1$s__intake();
 create or replace trigger millrace_%1$s_updated after update on %2$s
   referencing old table as old_rows new table as new_rows
   for each statement when %3$s execute function millrace.%1$s__intake()$f$,
-      p_pipeline.name, p_pipeline.entity_table, c_theirs);
-  end if;
-  if p_pipeline.status #> '{history,since}' is not null then
-    execute format($f$
+    p_pipeline.name, p_pipeline.entity_table, c_theirs);
+end if;
+if p_pipeline.status #> '{history,since}' is not null then
+  execute format($f$
 create or replace trigger millrace_%1$s_begun before insert on %2$s
   for each row when (new.%4$I is not null) execute function millrace.%1$s__since();
 create or replace trigger millrace_%1$s_since before update on %2$s
   for each row when ((old.%4$I, old.%5$I) is distinct from (new.%4$I, new.%5$I) and %3$s)
   execute function millrace.%1$s__since()$f$,
-      p_pipeline.name, p_pipeline.entity_table, c_theirs, p_pipeline.status ->> 'column',
-      p_pipeline.status #>> '{history,since}');
-  end if;
-end
+    p_pipeline.name, p_pipeline.entity_table, c_theirs, p_pipeline.status ->> 'column',
+    p_pipeline.status #>> '{history,since}');
+end if;
 $write$;

@@ -100,56 +100,55 @@ as $$
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_key_type text := millrace.key_type(v_pipeline);
   v_statement text;
-begin
-  if not exists (select from pg_class where oid = v_pipeline.entity_table) then
-    raise exception 'pipeline %: %', p_pipeline, millrace.attachment_fault(v_pipeline)
-      using errcode = 'MR004';
-  end if;
-  perform millrace.check_columns(v_pipeline);
-  for v_statement in
-    select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass)
-    from unnest('{inserted,updated,begun,since,deleted,truncated,key}'::text[]) k(kind)
-    join pg_trigger t on t.tgname = format('millrace_%s_%s', v_pipeline.name, k.kind)::name
-    join pg_proc f on f.oid = t.tgfoid and f.pronamespace = 'millrace'::regnamespace
-    where t.tgrelid <> v_pipeline.entity_table
-      or k.kind in ('inserted', 'updated') and v_pipeline.projection = 'none'
-      or k.kind in ('begun', 'since') and v_pipeline.status #> '{history,since}' is null
-  loop
-    execute v_statement;
-  end loop;
-  perform millrace.write_function(v_pipeline.name,
-    'lock(p_ids text[], p_wait boolean default false) returns text[]', format($f$
+
+if not exists (select from pg_class where oid = v_pipeline.entity_table) then
+  raise exception 'pipeline %: %', p_pipeline, millrace.attachment_fault(v_pipeline)
+    using errcode = 'MR004';
+end if;
+perform millrace.check_columns(v_pipeline);
+for v_statement in
+  select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass)
+  from unnest('{inserted,updated,begun,since,deleted,truncated,key}'::text[]) k(kind)
+  join pg_trigger t on t.tgname = format('millrace_%s_%s', v_pipeline.name, k.kind)::name
+  join pg_proc f on f.oid = t.tgfoid and f.pronamespace = 'millrace'::regnamespace
+  where t.tgrelid <> v_pipeline.entity_table
+    or k.kind in ('inserted', 'updated') and v_pipeline.projection = 'none'
+    or k.kind in ('begun', 'since') and v_pipeline.status #> '{history,since}' is null
+loop
+  execute v_statement;
+end loop;
+perform millrace.write_function(v_pipeline.name,
+  'lock(p_ids text[], p_wait boolean default false) returns text[]', format($f$
 begin
   if p_wait then
     return array(%1$s);
   end if;
   return array(%1$s skip locked);
 end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[]) '
-    'order by e.%1$I for no key update', v_pipeline.entity_key, v_pipeline.entity_table,
-    v_key_type)));
-  perform millrace.write_rows(v_pipeline, v_key_type);
-  perform millrace.write_values(v_pipeline);
-  if v_pipeline.projection = 'columns' then
-    perform millrace.write_projection(v_pipeline, v_key_type);
-    perform millrace.write_intake(v_pipeline, v_key_type);
-  elsif v_pipeline.projection = 'status' then
-    perform millrace.write_status(v_pipeline, v_key_type);
-    perform millrace.write_status_intake(v_pipeline);
-  end if;
-  perform millrace.write_triggers(v_pipeline);
-  perform millrace.write_calls();
-  perform millrace.sort_ungrouped(v_pipeline.id, null);
-  v_statement := (
-    select format('revoke all on function %s from public',
-      string_agg(p.oid::regprocedure::text, ', '))
-    from pg_proc p
-    where p.pronamespace = 'millrace'::regnamespace
-      and case when p.proname ^@ (v_pipeline.name || '__')
-          or p.proname ~ '^(lock|rows_of|sizes_of|values_of|project)_entities$'
-        then has_function_privilege('public', p.oid, 'execute') end
-    having count(*) > 0);
-  if v_statement is not null then
-    execute v_statement;
-  end if;
-end
+  'order by e.%1$I for no key update', v_pipeline.entity_key, v_pipeline.entity_table,
+  v_key_type)));
+perform millrace.write_rows(v_pipeline, v_key_type);
+perform millrace.write_values(v_pipeline);
+if v_pipeline.projection = 'columns' then
+  perform millrace.write_projection(v_pipeline, v_key_type);
+  perform millrace.write_intake(v_pipeline, v_key_type);
+elsif v_pipeline.projection = 'status' then
+  perform millrace.write_status(v_pipeline, v_key_type);
+  perform millrace.write_status_intake(v_pipeline);
+end if;
+perform millrace.write_triggers(v_pipeline);
+perform millrace.write_calls();
+perform millrace.sort_ungrouped(v_pipeline.id, null);
+v_statement := (
+  select format('revoke all on function %s from public',
+    string_agg(p.oid::regprocedure::text, ', '))
+  from pg_proc p
+  where p.pronamespace = 'millrace'::regnamespace
+    and case when p.proname ^@ (v_pipeline.name || '__')
+        or p.proname ~ '^(lock|rows_of|sizes_of|values_of|project)_entities$'
+      then has_function_privilege('public', p.oid, 'execute') end
+  having count(*) > 0);
+if v_statement is not null then
+  execute v_statement;
+end if;
 $$;

@@ -62,15 +62,14 @@ as $write$
       where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency'
     ) c(condition, field, read, name)
     where c.name is not null);
-begin
-  perform millrace.write_function(p_pipeline.name, 'values(p_ids text[], p_new boolean, '
-    'p_stage text, out v_values millrace.row_values)', format($f$
+
+perform millrace.write_function(p_pipeline.name, 'values(p_ids text[], p_new boolean, '
+  'p_stage text, out v_values millrace.row_values)', format($f$
 begin%s
   if p_stage = any (%L::text[]) then
     v_values.keys := coalesce(v_values.payers, v_values.keys);
   end if;
 end $f$, v_reads, v_paying));
-end
 $write$;
 
 -- Puts the values that people gave to copies in place of those of their rows.
