@@ -1,19 +1,19 @@
 // The functions read Storage with the rights of the project, so they go by the table's rule for paths themselves too.
 import { expect, test } from 'vitest';
-import { listPages } from '../../supabase/functions/books-split/handler.ts';
-import { makeContext } from '../support/context.ts';
+import { callHandler } from '../../packages/test/index.ts';
+import { split } from '../../supabase/functions/books-split/handler.ts';
 import { startProject } from '../support/examples/project-server.ts';
 
 let books = 0;
 
-/** A project in which alice has a book at this path; an isolate's cache knows books by their id, so each has its own. */
-async function projectWith(source_path: string, files: Record<string, string>) {
+/** Splits alice's book at this path into pages; an isolate's cache knows books by their id, so each has its own. */
+async function splitBook(source_path: string, files: Record<string, string>) {
   const id = `path-${++books}`;
   const project = await startProject({
     books: [{ id, account_id: 'alice', source_path, media_type: 'text/plain' }],
     files,
   });
-  return { pages: () => listPages({ entity: { id } }, makeContext(project.env).context), ...project };
+  return { ...(await callHandler(split, { row: { id }, env: project.env })), received: project.received };
 }
 
 test.each([
@@ -31,16 +31,13 @@ test.each([
   'alice/book.txt#x',
   'alice/book.txt\n',
 ])('the path %j is an error for good, and nothing is asked of Storage', async (path) => {
-  const { pages, received } = await projectWith(path, { 'bob/secret.txt': 'his', 'alice/book.txt': 'hers' });
-  await expect(pages()).rejects.toMatchObject({ code: 'strange_path', permanent: true });
+  const { error, received } = await splitBook(path, { 'bob/secret.txt': 'his', 'alice/book.txt': 'hers' });
+  expect(error).toMatchObject({ code: 'strange_path', permanent: true });
   expect(received.filter((request) => request.path.startsWith('/storage/'))).toEqual([]);
 });
 
 test('a path with signs that a URL keeps, inside its account’s folder, is read', async () => {
   const path = 'alice/..x/book&(1)=v1.0+2@home,5.txt';
-  const { pages } = await projectWith(path, { [path]: 'first page\fsecond page' });
-  expect(await pages()).toEqual([
-    { key: 1, of: 2 },
-    { key: 2, of: 2 },
-  ]);
+  const { children } = await splitBook(path, { [path]: 'first page\fsecond page' });
+  expect(children.flatMap(({ items }) => items)).toEqual([1, 2].map((key) => ({ key, of: 2 })));
 });

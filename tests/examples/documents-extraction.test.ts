@@ -4,22 +4,16 @@ import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
-import { keepChildren } from '../../packages/test/kept-children.ts';
-import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
+import { callFinish, callHandler, startService } from '../../packages/test/index.ts';
+import type { Called, CallOptions } from '../../packages/test/test.d.ts';
 import { MAX_HTML_BYTES } from '../../supabase/functions/_documents/extract-text.ts';
 import { loadText, storeText } from '../../supabase/functions/_documents/stored-text.ts';
-import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
-import type { Checkpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { ExtractionResult } from '../../supabase/functions/_pipelines/documents-results.ts';
 import { MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { extraction } from '../../supabase/functions/documents-extraction/handler.ts';
-import { finishContext } from '../support/context.ts';
 import { pictureOf, textPdf } from '../support/examples/documents.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { makeItem } from '../support/runtime/fake-engine.ts';
 
 const organisation = 'org_ferry';
 const webhookSecret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
@@ -66,36 +60,19 @@ async function inserted(path: string): Promise<Document> {
   return rows[0] as Document;
 }
 
-interface Given {
-  env?: Env;
-  isolated?: boolean;
-  checkpoints?: Checkpoints;
-}
+const extract = (row: Document, { env, ...options }: CallOptions = {}) =>
+  callHandler(extraction, { row: { ...row }, env: { ...project, ...env }, ...options });
 
-function extract(entity: Document, { env = {}, isolated = false, checkpoints }: Given = {}): Promise<Outcome | null> {
-  return runHandler({
-    stage: extraction,
-    item: makeItem(11, { entity: { ...entity }, entity_id: entity.id, isolated }),
-    limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
-    env: { ...project, ...env },
-    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
-    controller: new AbortController(),
-    checkpoints: checkpoints ?? keepCheckpoints(),
-    children: keepChildren(),
-  });
-}
-
-const finish = (entity: Document, job: unknown, env = project) =>
-  finishJob(extraction, job, { ...finishContext(), env, entityId: entity.id });
+const finish = (row: Document, job: unknown, env = project) => callFinish(extraction, job, { row: { ...row }, env });
 
 async function stored(entity: Document): Promise<string | undefined> {
   const { data } = await storage.from('extracted_text').download(`${entity.id}.txt`);
   return data?.text();
 }
 
-function resultOf(outcome: Outcome | null): ExtractionResult {
-  expect(outcome).toMatchObject({ outcome: 'completed' });
-  return (outcome as { result: ExtractionResult }).result;
+function resultOf(called: Called): ExtractionResult {
+  expect(called).toMatchObject({ outcome: 'completed' });
+  return called.result;
 }
 
 const failure = (code: string, message: RegExp, permanent = true) => ({
@@ -156,22 +133,24 @@ describe('a PDF that is longer than one call reads', () => {
   const partsOf = async ({ id }: Document) => (await storage.from('extracted_text').list(`${id}.parts`)).data;
 
   /** Reads on until nothing is handed back; `before` is called before each call. */
-  async function readOn(document: Document, checkpoints: Checkpoints, before = async (_call: number) => {}) {
-    for (let call = 1; ; call++) {
-      await before(call);
-      const outcome = await extract(document, { checkpoints });
-      if (outcome?.outcome !== 'released') return { outcome, calls: call };
-      expect(outcome).toEqual({ outcome: 'released' });
+  async function readOn(document: Document, from: CallOptions['steps'], before = async (_call: number) => {}) {
+    let steps = from;
+    for (let calls = 1; ; calls++) {
+      await before(calls);
+      const called = await extract(document, { steps });
+      if (called.outcome !== 'released') return { ...called, calls };
+      expect(called.limit).toBeUndefined();
+      steps = called.steps;
     }
   }
 
   test('is read on from where the former call ended, to one text, and leaves no parts', async () => {
     const document = await uploaded(Buffer.from(await long));
-    const { outcome, calls } = await readOn(document, keepCheckpoints(), async (call) => {
+    const called = await readOn(document, [], async (call) => {
       expect(await partsOf(document)).toHaveLength(call - 1);
     });
-    expect(calls).toBeGreaterThan(3);
-    const result = resultOf(outcome);
+    expect(called.calls).toBeGreaterThan(3);
+    const result = resultOf(called);
     expect(result).toMatchObject({ by: 'pdf', pages, media_type: 'application/pdf' });
     expect(result).not.toHaveProperty('partly_read');
     expect(await loadText(result, project)).toBe(whole);
@@ -180,22 +159,20 @@ describe('a PDF that is longer than one call reads', () => {
 
   test('is begun anew where the file was replaced meanwhile, and where its parts are gone, and leaves no former parts', async () => {
     const document = await uploaded(Buffer.from(await long));
-    const checkpoints = keepCheckpoints();
-    const { outcome } = await readOn(document, checkpoints, async (call) => {
+    const called = await readOn(document, [], async (call) => {
       const replaced = { contentType: 'image/gif', upsert: true };
       if (call === 2) await storage.from('documents').upload(document.source_path, Buffer.from(await long), replaced);
     });
-    expect(await loadText(resultOf(outcome), project)).toBe(whole);
+    expect(await loadText(resultOf(called), project)).toBe(whole);
     expect(await partsOf(document)).toEqual([]);
-    const again = await readOn(document, checkpoints);
-    expect(again.outcome).toEqual(outcome);
+    expect(resultOf(await readOn(document, called.steps))).toEqual(called.result);
   });
 });
 
 test('a file that is large for its type is handed back until no other row is in its isolate', async () => {
   const document = await uploaded(`<html><body>${'<p>Ferry.</p>'.repeat(85_000)}`);
-  expect(await extract(document)).toEqual({ outcome: 'released', limit: 'memory' });
-  expect(resultOf(await extract(document, { isolated: true }))).toMatchObject({ by: 'html' });
+  expect(await extract(document)).toMatchObject({ outcome: 'released', limit: 'memory' });
+  expect(resultOf(await extract(document, { isAlone: true }))).toMatchObject({ by: 'html' });
 });
 
 describe('the text in Storage', () => {
@@ -276,10 +253,11 @@ describe('a picture', () => {
   test('goes to the OCR service under a URL that the service can fetch', async () => {
     const bytes = await picture.encode('png');
     const document = await uploaded(bytes, 'notes.txt');
-    const service = await startServer(() => ({ status: 202, json: { job_id: 'job_1', status: 'queued' } }));
-    const outcome = await extract(document, { env: { OCR_URL: service.url } });
-    expect(outcome).toEqual({ outcome: 'waiting', service: 'ocr', job_id: 'job_1' });
-    const { document_url, page, metadata } = JSON.parse(service.received[0]?.body ?? '');
+    const service = await startService('ocr');
+    service.hangs();
+    const outcome = await extract(document, { env: service.env });
+    expect(outcome).toMatchObject({ outcome: 'waiting', job: { service: 'ocr', id: 'job_1' } });
+    const { document_url, page, metadata } = service.submitted[0]?.body ?? {};
     expect({ page, metadata }).toMatchObject({ page: 1, metadata: { stage: 'extraction', entity_id: document.id } });
     expect(Buffer.from(await (await fetch(document_url)).arrayBuffer()).equals(bytes)).toBe(true);
   });
@@ -329,7 +307,7 @@ describe('a recording', () => {
     const document = await uploaded(wav, 'talk.pdf');
     const service = await startServer(() => ({ json: { request_id: 'request_1' } }));
     const outcome = await extract(document, { env: { ...settings, DEEPGRAM_URL: service.url } });
-    expect(outcome).toEqual({ outcome: 'waiting', service: 'transcription', job_id: 'request_1' });
+    expect(outcome).toMatchObject({ outcome: 'waiting', job: { service: 'transcription', id: 'request_1' } });
     const { url } = JSON.parse(service.received[0]?.body ?? '');
     expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(wav.length);
     const callback = new URL(service.received[0]?.path ?? '', service.url).searchParams.get('callback') ?? '';

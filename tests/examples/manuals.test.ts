@@ -3,14 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../local/services/http/listen.ts';
 import { startModel } from '../../local/services/model/server.ts';
 import { PageReaders } from '../../local/services/ocr/page-readers.ts';
-import { keepChildren } from '../../packages/test/kept-children.ts';
-import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
+import { callHandler } from '../../packages/test/index.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { PageLine } from '../../supabase/functions/_pipelines/pages-results.ts';
 import { type LinkResult, linkResult } from '../../supabase/functions/_pipelines/toc-results.ts';
 import { openPdf } from '../../supabase/functions/_services/pdf/pdf.ts';
@@ -25,7 +23,6 @@ import { outline } from '../../supabase/functions/toc-outline/handler.ts';
 import { printedIn, setUps } from '../support/examples/manual-set-ups.ts';
 import { startProject } from '../support/examples/project-server.ts';
 import { type Manual, type SetUp, setManual } from '../support/examples/set-manual.ts';
-import { makeItem } from '../support/runtime/fake-engine.ts';
 
 let model: Service;
 const readers = new PageReaders(60_000);
@@ -45,18 +42,10 @@ interface Outcome {
 }
 
 async function resultOf<T>(stage: Stage, needs: Record<string, unknown>, env: Env, id: string): Promise<T> {
-  const outcome = await runHandler({
-    stage,
-    item: makeItem(11, { entity: { id }, needs }),
-    limits: { batch_size: 1, timeout_ms: 30_000, result_limit_bytes: 4_194_304 },
-    env: { ...env, LLM_URL: model.url, LLM_MODEL: 'local', LLM_MODE: 'inline' },
-    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
-    controller: new AbortController(),
-    checkpoints: keepCheckpoints(),
-    children: keepChildren(),
-  });
-  expect(outcome).toMatchObject({ outcome: 'completed', result: {} });
-  return (outcome as unknown as { result: T }).result;
+  const settings = { ...env, LLM_URL: model.url, LLM_MODEL: 'local', LLM_MODE: 'inline' };
+  const called = await callHandler(stage, { row: { id }, needs, env: settings });
+  expect(called).toMatchObject({ outcome: 'completed', result: {} });
+  return called.result;
 }
 
 /** The pages as the stages before leave them, labelled by layout alone. */

@@ -3,22 +3,21 @@ import { gzipSync } from 'fflate';
 import { Hono } from 'hono';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listen, type Service } from '../../local/services/http/listen.ts';
-import { keepChildren } from '../../packages/test/kept-children.ts';
-import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
-import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
+import { callHandler } from '../../packages/test/index.ts';
+import type { Called } from '../../packages/test/test.d.ts';
 import { poll } from '../../supabase/functions/sources-poll/handler.ts';
 import type { Row } from '../support/engine.ts';
-import { makeItem } from '../support/runtime/fake-engine.ts';
 import { ProjectStack } from '../support/stack/project-stack.ts';
 
 const patienceMs = 60_000;
 const rss = (paths: string[]) =>
   `<rss><channel>${paths.map((path) => `<item><title>${path}</title><link>https://site.test/${path}</link></item>`).join('')}</channel></rss>`;
 
+const feeds = { FEED_ALLOW_HOSTS: '127.0.0.1' };
+
 class SourcesStack extends ProjectStack {
   static async start(): Promise<SourcesStack> {
-    const env = { FEED_ALLOW_HOSTS: '127.0.0.1', SOURCE_NEW_URLS: '1000' };
+    const env = { ...feeds, SOURCE_NEW_URLS: '1000' };
     return new SourcesStack(await ProjectStack.launch({ services: false, env }));
   }
 
@@ -160,25 +159,16 @@ test('a sitemap of 50,000 addresses is read within one worker’s limits, over s
 });
 
 describe('what may pass by itself', () => {
-  const run = async (path: string, retry_count: number): Promise<[Outcome | null, Row]> => {
+  const run = async (path: string, retryCount: number): Promise<[Called, Row]> => {
     const address = `${site.url}${path}`;
     const id = await stack.add(address);
-    const entity = { id, address, etag: null, last_modified: null, cursor: null };
-    const outcome = await runHandler({
-      stage: poll,
-      item: makeItem(11, { entity, entity_id: id, retry_count }),
-      limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
-      env: {
-        SUPABASE_URL: stack.stack.apiUrl,
-        SUPABASE_SECRET_KEYS: JSON.stringify({ default: stack.stack.secretKey }),
-        FEED_ALLOW_HOSTS: '127.0.0.1',
-      },
-      callbackUrl: '',
-      controller: new AbortController(),
-      checkpoints: keepCheckpoints(),
-      children: keepChildren(),
+    const { apiUrl, secretKey } = stack.stack;
+    const called = await callHandler(poll, {
+      row: { id, address, etag: null, last_modified: null, cursor: null },
+      env: { SUPABASE_URL: apiUrl, SUPABASE_SECRET_KEYS: JSON.stringify({ default: secretKey }), ...feeds },
+      retryCount,
     });
-    return [outcome, await stack.source(id)];
+    return [called, await stack.source(id)];
   };
 
   test('is tried again at once, and then is the source’s error', async () => {
