@@ -61,7 +61,7 @@ function options(
     series: [
       {},
       ...(before && lines[0]
-        ? [{ label: `${lines[0].name}, the time before`, stroke: colour('line'), width: 2, points: { show: false } }]
+        ? [{ label: `${lines[0].name}, the time before`, stroke: colour('before'), width: 2, points: { show: false } }]
         : []),
       ...lines.map(({ name, colour: ink, dash = [], of }) => ({
         label: name,

@@ -11,7 +11,7 @@ const wide = 190;
 /** As tall as so many lines beneath the name need. */
 const tallFor = (lines: number) => 32 + 17 * lines;
 
-/** The text of a node, in up to three lines, and whether its stage has gone wrong. */
+/** The text of a node, in up to four lines, and whether its stage has gone wrong. */
 export interface Told {
   lines: string[];
   isBad: boolean;
@@ -100,12 +100,13 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
       h.waiting > 0 && `${countOf(h, 'waiting')} waiting`,
       h.in_backoff > 0 && [`${countOf(h, 'in_backoff')} in backoff`, h.backoff?.code].filter(Boolean).join(': '),
     ];
-    const wrong = [h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`, h.late > 0 && `${countOf(h, 'late')} late`, mark];
+    const wrong = [h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`, h.late > 0 && `${countOf(h, 'late')} late`];
     return {
       lines: [
         h.ready + h.started > 0 ? `${countOf(h, 'ready')} ready, ${countOf(h, 'started')} in work` : 'idle',
         later.filter(Boolean).join(', '),
         wrong.filter(Boolean).join(', '),
+        mark,
       ].filter(Boolean),
       isBad: h.failed > 0 || !!h.unattended,
     };
@@ -121,7 +122,7 @@ function Node({ x, y, tall, pipeline, stage, told: { lines, isBad }, isChosen }:
       </text>
       {lines.map((text, line) => (
         <text key={text} x={x - wide / 2 + 8} y={y - tall / 2 + 37 + 17 * line}>
-          {visible(cut(text, 30))}
+          {visible(cut(text, 27))}
         </text>
       ))}
     </a>
