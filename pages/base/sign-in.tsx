@@ -202,7 +202,7 @@ export function SignIn({ given = {}, note, accept = async () => {} }: SignInProp
       />
       <Field name="key" label="Publishable key" value={given.key ?? before.key ?? ''} />
       <fieldset>
-        <legend>Show who you are by</legend>
+        <legend>Credentials</legend>
         {(['password', 'token'] as const).map((way) => (
           <label class="choice" key={way}>
             <input

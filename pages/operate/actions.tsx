@@ -37,6 +37,8 @@ export interface Action {
   /** Why the action is refused now. */
   refused?: string | undefined;
   harms?: boolean;
+  /** Whether it is what most come for. */
+  isMain?: boolean;
   /** Whether the action needs a reason. */
   needsReason?: boolean;
   /** The message afterwards. */
@@ -56,16 +58,17 @@ interface ButtonProps {
   label: string;
   refused?: string | undefined;
   harms?: boolean | undefined;
+  isMain?: boolean | undefined;
   onClick: () => void;
 }
 
 /** A button that stays reachable when it is refused, and tells why. */
-export function ActButton({ label, refused, harms, onClick }: ButtonProps) {
+export function ActButton({ label, refused, harms, isMain, onClick }: ButtonProps) {
   const why = mayNotAct() ?? refused;
   return (
     <button
       type="button"
-      class={harms ? 'harms' : undefined}
+      class={harms ? 'harms' : isMain ? 'first' : undefined}
       aria-disabled={why ? 'true' : undefined}
       title={why}
       aria-label={why && `${label}: ${why}`}
@@ -78,8 +81,7 @@ export function ActButton({ label, refused, harms, onClick }: ButtonProps) {
 
 /** A button that opens the action's dialog. */
 export function ActionButton({ action }: { action: Action }) {
-  const { label, refused, harms } = action;
-  return <ActButton label={label} refused={refused} harms={harms} onClick={() => openAction(action)} />;
+  return <ActButton {...action} onClick={() => openAction(action)} />;
 }
 
 /** Opens the action's dialog, or says why nobody may do it. */

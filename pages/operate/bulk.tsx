@@ -82,7 +82,7 @@ export function Bulk({ of }: Route) {
             <p>It costs {forecast(found.preview)}, by what its stages have cost in the mean; children are not in it.</p>
           )}
           <p class="hint">
-            Those with <Words text={tellFilter(found.filter)} most={500} />
+            Filter: <Words text={tellFilter(found.filter)} most={500} />
             {found.filter.before ? (
               <>
                 , before <Moment at={String(found.filter.before)} />
@@ -193,6 +193,7 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
       <ActionButton
         action={{
           label: tried ? 'Do the rest' : 'Begin',
+          isMain: true,
           title: `${action.verb[0]?.toUpperCase()}${action.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
           what: `Runs are taken in slices of 500. A run that has gone on, or no longer matches, is passed over.`,
           request: { verb: 'begin', bulk },

@@ -12,21 +12,21 @@ export function Turns({ turns }: { turns: Turn[] }) {
   if (turns.length === 0) return null;
   return (
     <>
-      <h3>What its stages did in steps</h3>
+      <h3>Turns and steps</h3>
       {turns.length === 100 && <p class="hint">The newest hundred turns.</p>}
       <Table
         label="Turns"
         rows={turns}
         keyOf={({ stage, stage_run, turn }) => `${stage} ${stage_run} ${turn}`}
         columns={[
-          { name: 'When', cell: (t) => <Moment at={t.at} /> },
+          { name: 'Time', cell: (t) => <Moment at={t.at} /> },
           { name: 'Stage', cell: (t) => `${t.stage}, turn ${t.turn}` },
           {
-            name: 'Who',
+            name: 'Author',
             cell: (t) => (t.kind === 'model' ? 'the model' : <Words text={`tool ${t.tool}`} most={80} />),
           },
-          { name: 'Does', cell: (t) => <Words text={t.what} most={160} /> },
-          { name: 'Words', cell: (t) => <Said of={t} /> },
+          { name: 'Action', cell: (t) => <Words text={t.what} most={160} /> },
+          { name: 'Text', cell: (t) => <Said of={t} /> },
           { name: 'Tokens', isNumber: true, cell: (t) => (t.tokens === undefined ? '' : count(t.tokens)) },
           { name: 'Cost', isNumber: true, cell: (t) => (t.cost_usd === undefined ? '' : dollars(t.cost_usd)) },
         ]}
@@ -48,7 +48,7 @@ export function Decisions({ decisions }: { decisions: Decision[] }) {
   if (decisions.length === 0) return null;
   return (
     <>
-      <h3>What people were asked</h3>
+      <h3>Decisions</h3>
       <p class="hint">
         Whoever the project lets decide answers with millrace_decide(attempt, …), or skip the stage as an operator.
       </p>
@@ -61,7 +61,7 @@ export function Decisions({ decisions }: { decisions: Decision[] }) {
           { name: 'State', cell: (d) => <Answered of={d} /> },
           { name: 'Asked', cell: (d) => <Moment at={d.asked_at} /> },
           { name: 'Until', cell: (d) => <Moment at={d.deadline_at} /> },
-          { name: 'By', cell: (d) => <Words text={d.decided_by} most={60} /> },
+          { name: 'Author', cell: (d) => <Words text={d.decided_by} most={60} /> },
           {
             name: 'Answer',
             cell: (d) =>

@@ -35,7 +35,7 @@ export function JournalEntries({ entries }: { entries: JournalEntry[] }) {
       label="Journal"
       rows={entries}
       keyOf={({ journal_entry }) => journal_entry}
-      none="Nobody has done anything."
+      none="No journal entry."
       columns={[
         { name: 'Time', cell: (l) => <Moment at={l.at} /> },
         { name: 'Author', cell: (l) => <Words text={l.by} most={60} /> },

@@ -10,7 +10,7 @@ import { admit, isLocal, openLocalApi, operator } from './api.ts';
 import { Shell } from './shell.tsx';
 
 const spent =
-  'A link to the server on this machine works once. Ask for a new one where you started it, or sign in at the project.';
+  'A link to the server on this machine works once. npx millrace open makes a new one; or sign in at the project.';
 
 /** The values that a link brings, if any. */
 let link: ReturnType<typeof readLink>;

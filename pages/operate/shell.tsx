@@ -72,7 +72,7 @@ export function Shell() {
   const screen = asked || 'overview';
   const found = screens[screen];
   const Screen: ComponentType<Route> = found?.draw ?? (() => <p>There is no such screen.</p>);
-  const title = found ? `${(of && found.titleOf) || found.title}${of && ` ${visible(of)}`}` : 'Not here';
+  const title = found ? `${(of && found.titleOf) || found.title}${of && ` ${visible(of)}`}` : 'Unknown screen';
   const heading = useRef<HTMLHeadingElement>(null);
   // Before anybody has seen the screen, so that no key is lost and no focus is taken from where somebody has put it.
   useLayoutEffect(listenToKeys, []);
