@@ -10,14 +10,12 @@ create function millrace.batch_of(
   p_each bigint, p_built millrace.built[] default null
 ) returns json
 as $$
-  v_rows json[];
+  v_rows json[] := case when p_built is null
+    then millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each) end;
   v_version record;
   v_within boolean;
   v_batch json;
 
-if p_built is null then
-  v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
-end if;
 -- Most batches are of one version, so the needs of the first item's version are read once.
 select v.id, v.number, vs.needs, array(
   select s.name

@@ -333,15 +333,7 @@ create function millrace.claim_answer(
 ) returns json
 as $$
   v_stage millrace.stages := p_call.stage;
-  v_wake jsonb := '[]';
-  v_collect bigint[] := '{}';
 
-if p_wake <> '{}' then
-  v_wake := millrace.wake_list(p_wake);
-end if;
-if v_stage.kind = 'map' or p_call.is_child then
-  v_collect := millrace.parents_to_collect('{}');
-end if;
 return json_build_object(
   'status', p_status,
   'reason', p_reason,
@@ -352,13 +344,14 @@ return json_build_object(
     'result_limit_bytes', v_stage.result_limit_bytes,
     'row_cpu_ms', p_call.row_cpu_ms),
   'batch', p_batch,
-  'wake', v_wake,
+  'wake', case when p_wake <> '{}' then millrace.wake_list(p_wake) else '[]' end,
   'items', p_verdicts,
   'wait_ms', p_wait_ms,
   'sweep_due', p_call.sweep_due,
   'cut', p_cut,
   'left', p_left,
-  'collect', v_collect);
+  'collect', case when v_stage.kind = 'map' or p_call.is_child
+    then millrace.parents_to_collect('{}') else '{}' end);
 $$;
 
 -- Returns up to 20 fan-outs that have child tallies.
@@ -465,7 +458,6 @@ create function public.millrace_leave(
 ) returns jsonb
 as $$
   v_worker millrace.workers;
-  v_wake jsonb := '[]';
 
 select w.* into v_worker from millrace.workers w
 where w.id = p_worker for update;
@@ -489,12 +481,10 @@ update millrace.workers w
 set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
 where w.id = p_worker;
 -- Where another transaction has the lock, it may be queueing work and rely on this worker.
-if p_hand_over and (
+return jsonb_build_object('left', true, 'wake', case when p_hand_over and (
     not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
-    or millrace.has_ready_work(v_worker.stage_id)) then
-  v_wake := millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id]));
-end if;
-return jsonb_build_object('left', true, 'wake', v_wake);
+    or millrace.has_ready_work(v_worker.stage_id))
+  then millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id])) else '[]' end);
 $$;
 
 -- Tells whether a worker that wants to leave should look at its queue once more: where another

@@ -87,20 +87,15 @@ $$;
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 as $$
-  v_attempt millrace.attempts;
-  v_reason text;
-  v_stage millrace.stages;
-  v_stage_run int;
+  v_attempt millrace.attempts := (select a from millrace.attempts a where a.id = p_attempt);
+  v_reason text := millrace.void_reason(v_attempt, p_token);
+  v_stage_run int := v_attempt.number - v_attempt.retry_count;
   v_turns json;
   v_began timestamptz;
 
-select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-v_reason := millrace.void_reason(v_attempt, p_token);
 if v_reason is not null then
   return json_build_object('status', 'stale', 'reason', v_reason);
 end if;
-select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
-v_stage_run := v_attempt.number - v_attempt.retry_count;
 select min(a.started_at) into v_began
 from millrace.attempts a
 where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
@@ -115,6 +110,9 @@ where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
   and t.stage_run = v_stage_run;
 return json_build_object('status', 'current', 'stage_run', v_stage_run,
   'elapsed_ms', greatest(0, floor(extract(epoch from v_now - v_began) * 1000)),
-  'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
+  'limits', (
+    select case jsonb_typeof(s.agent) when 'object' then s.agent else '{}' end
+    from millrace.stages s
+    where s.id = v_attempt.stage_id),
   'turns', v_turns);
 $$;

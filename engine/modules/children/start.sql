@@ -48,7 +48,6 @@ as $$
     order by i.ordinal);
   v_overtaken bigint[] := case when p_retry then millrace.retry_children(v_known) else '{}' end;
   v_copied record;
-  v_given text[];
   v_runs bigint[];
 
 select array_agg(i.fan_out_id), array_agg(i.key), array_agg(i.entity_id)
@@ -81,16 +80,14 @@ into p_fan_outs, p_keys, p_entity_ids
 from unnest(p_fan_outs, p_keys, p_entity_ids) i(fan_out_id, key, entity_id)
 where not faults ? i.entity_id;
 v_copied := millrace.copy_metadata(p_child.id, p_entity_ids);
-if p_child.has_given then
-  v_given := millrace.given_at_first(p_child, p_entity_ids);
-end if;
 with made as (
   insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
     metadata_id, given, quota_of, quota_key, created_at)
   select p_child.id, p_child.current_version_id, i.entity_id, r.trace_id, f.id, i.key,
     case when p_child.metadata_column is null then r.metadata_id else i.metadata_id end,
     i.given::int[], r.quota_of, r.quota_key, millrace.now()
-  from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults, v_given)
+  from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults,
+    case when p_child.has_given then millrace.given_at_first(p_child, p_entity_ids) end)
     i(fan_out_id, key, entity_id, metadata_id, fault, given)
   join millrace.fan_outs f on f.id = any (array[i.fan_out_id])
   join millrace.runs r on r.id = any (array[f.run_id])

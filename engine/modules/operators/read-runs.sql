@@ -201,11 +201,9 @@ create function public.millrace_attempt(p_query jsonb) returns jsonb
 set millrace.plan = for_runs
 set millrace.reads = '{"attempt": "id"}'
 as $$
-  v_attempt millrace.attempts;
+  v_attempt millrace.attempts := (
+    select a from millrace.attempts a where a.id = (p_query -> 'attempt')::bigint);
 
-select a.* into v_attempt
-from millrace.attempts a
-where a.id = (p_query -> 'attempt')::bigint;
 perform millrace.run_seen(
   v_caller, v_attempt.run_id, 'attempt ' || (p_query ->> 'attempt'));
 return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(

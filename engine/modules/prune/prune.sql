@@ -16,12 +16,31 @@ return array(
   limit 1000);
 $$;
 
+-- Locks those of the runs that nothing waits for, and returns them. Leaves out runs that are
+-- locked, running, a child of a waiting parent, or the parent of a running child.
+create function millrace.lock_ended(p_run_ids bigint[]) returns bigint[]
+as $$
+return array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (p_run_ids) and r.status <> 'running'
+    and not exists (
+      select from millrace.fan_outs f
+      where f.id = r.fan_out_id and f.state = 'open')
+    and not exists (
+      select from millrace.fan_outs f
+      join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+      where f.run_id = r.id)
+  order by r.id
+  for update of r skip locked);
+$$;
+
 -- Deletes the next thousand runs of a pipeline that are too old, in the order of their ends, and
--- returns how many it deleted. Skips runs that are locked, running, a child of a waiting parent, or
--- the parent of a running child. A run that cannot be deleted is left to the next round.
+-- returns how many it deleted. Skips runs that lock_ended() leaves out. A run that cannot be
+-- deleted is left to the next round.
 -- After the last run, deletes the results, log lines and agents' turns of the next thousand runs
 -- that ended over outputs_days ago. The answers of people stay, since status columns show them. A
--- run that is locked then, or whose parent waits, keeps its results until it is deleted.
+-- run that lock_ended() leaves out then keeps its results until it is deleted.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
   v_ids bigint[] := (
@@ -37,19 +56,7 @@ as $$
 select r.finished_at as at, r.id into v_last
 from millrace.runs r
 where r.id = v_ids[cardinality(v_ids)];
-v_done := millrace.in_halves(array(
-    select r.id::text
-    from millrace.runs r
-    where r.id = any (v_ids) and r.status <> 'running'
-      and not exists (
-        select from millrace.fan_outs f
-        where f.id = r.fan_out_id and f.state = 'open')
-      and not exists (
-        select from millrace.fan_outs f
-        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-        where f.run_id = r.id)
-    order by r.id
-    for update of r skip locked),
+v_done := millrace.in_halves(millrace.lock_ended(v_ids)::text[],
   'select cardinality($1), millrace.delete_runs($1::bigint[], true)', 'infinity');
 perform millrace.report('error', 'run_not_pruned',
   format('Run %s cannot be pruned: %s', f.key, f.why))
@@ -64,15 +71,7 @@ if not v_more then
   set outputs_at = r.finished_at, outputs_id = r.id
   from millrace.runs r
   where g.pipeline_id = p_pipeline.id and r.id = v_ids[cardinality(v_ids)];
-  v_runs := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_ids) and r.status <> 'running'
-      and not exists (
-        select from millrace.fan_outs f
-        where f.id = r.fan_out_id and f.state = 'open')
-    order by r.id
-    for no key update of r skip locked);
+  v_runs := millrace.lock_ended(v_ids);
   update millrace.attempts a
   set output = case when a.output is not null then 'null'::jsonb end, usage = a.usage - 'log',
     deleted_after = p_pipeline.outputs_days

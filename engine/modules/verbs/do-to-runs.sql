@@ -4,14 +4,14 @@
 -- verb takes many at once. Returns the outcome of the last run, or {}.
 create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
-  v_verb record;
+  v_verb millrace.run_verbs := (
+    select v from millrace.run_verbs v where v.verb = p_do ->> 'verb');
   v_run bigint;
   v_locked record;
   v_wake int[];
   v_more int[];
   v_did jsonb;
 
-select v.* into v_verb from millrace.run_verbs v where v.verb = p_do ->> 'verb';
 if v_verb.verb = 'cancel'
     or v_verb.in_sets and cardinality(p_runs) > 1 and not p_do ? 'stage' then
   perform millrace.do_to_all(p_runs, v_verb.verb);

@@ -19,10 +19,10 @@ create function millrace.row_part(
 ) returns jsonb
 as $$
   v_row jsonb;
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_run.pipeline_id);
   v_on_row constant boolean := p_writes and p_run.copy_key is null;
 
-select p.* into v_pipeline from millrace.pipelines p where p.id = p_run.pipeline_id;
 execute format(case
   when v_on_row then 'update %s e set %s from jsonb_populate_record(null::%1$s, $2) r '
     'where e.%3$I = $1::%4$s returning null'
@@ -55,10 +55,10 @@ create function millrace.edit_one(
 as $$
   v_part text := case when p_do ? 'row' then 'row' else 'result' end;
   v_new jsonb := p_do -> v_part;
-  v_stage millrace.stages;
+  v_stage millrace.stages := (
+    select s from millrace.stages s where s.id = p_stage.stage_id);
   v_was millrace.attempts := millrace.newest_attempt(p_run.id, p_stage.stage_id);
 
-select s.* into v_stage from millrace.stages s where s.id = p_stage.stage_id;
 if v_was.id is distinct from (p_do -> 'attempt')::bigint or exists (
     select from millrace.attempts a
     where a.run_id = p_run.id and a.id > (p_do -> 'last')::bigint) then
