@@ -1,20 +1,44 @@
 -- Queueing a stage, by a status that a user writes or by start()
 
+-- Returns the key under which a column's value is sorted; '' for null. A value that is too long for
+-- an index entry is cut to 80 characters, with its hash.
+-- p_part: `host` takes the host of a URL in lower case; a value that is no URL stays itself.
+create function millrace.group_key(p_value text, p_part text) returns text
+immutable
+as $$
+select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+from (
+  select coalesce(
+    case when p_part = 'host' then
+      rtrim(lower((regexp_match(
+        btrim(p_value),
+        '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
+        'i'))[1]), '.')
+    end, p_value, '') as k) v
+$$;
+
 -- Returns the concurrency group of each run at a stage, in the order of p_run_ids: 0 and the key of
--- its row.
+-- its row. A copy for which a person has edited the key's column has a group by the edited value.
 -- p_keys: the keys, in the same order; null reads them from the rows.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
 as $$
+  v_key jsonb := p_stage.limits -> 'concurrency';
+  v_runs record;
+
+select array_agg(r.entity_id order by i.ordinal) as ids,
+  array_agg(r.edited -> (v_key ->> 'column') order by i.ordinal) as edited
+into v_runs
+from unnest(p_run_ids) with ordinality i(id, ordinal)
+left join millrace.runs r on r.id = any (array[i.id])
+where p_keys is null;
 return array(
-  select '0' || coalesce(e.key, '')
-  from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
-    p_stage.pipeline_id, array(
-      select r.entity_id
-      from unnest(p_run_ids) with ordinality i(id, ordinal)
-      left join millrace.runs r on r.id = any (array[i.id])
-      order by i.ordinal), false, p_stage.name)).keys)) with ordinality e(id, key, ordinal)
+  select '0' || case when e.edited is null then coalesce(e.key, '')
+    else millrace.group_key(e.edited #>> '{}', v_key ->> 'part') end
+  from unnest(v_runs.edited, coalesce(p_keys, (millrace.values_of_entities(
+    p_stage.pipeline_id, v_runs.ids, false, p_stage.name)).keys))
+    with ordinality e(edited, key, ordinal)
   order by e.ordinal);
 $$;
 
@@ -43,18 +67,14 @@ as $$
   v_again boolean := exists (
     select from millrace.attempts a
     where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
-  v_stage millrace.stages;
-  v_groups text[];
+  v_stage millrace.stages := (select s from millrace.stages s where s.id = p_stage_id);
 
-select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-if v_stage.has_groups then
-  v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
-end if;
 insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
   uncounted, concurrency_group)
 select r.id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end,
   v_now, v_now, v_now + v_stage.sla, p_start and v_stage.has_quota, r.concurrency_group
-from unnest(p_run_ids, v_groups) r(id, concurrency_group)
+from unnest(p_run_ids, case when v_stage.has_groups
+    then millrace.groups_of_runs(v_stage, p_run_ids, p_keys) end) r(id, concurrency_group)
 left join lateral (
   select a.id, a.number, a.superseded
   from millrace.attempts a

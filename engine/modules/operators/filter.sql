@@ -136,7 +136,9 @@ as $$
   v_named text := concat_ws(' and ',
     'r.id = any (' || quote_literal(translate(p_filter ->> 'runs', '[]', '{}'))
       || '::numeric[]::bigint[])',
-    'r.entity_id = ' || quote_literal(p_filter ->> 'entity'),
+    case when p_filter ? 'entity' then format('r.id = any (array(select o.id from millrace.runs o '
+      'where o.entity_id = %1$L union all select o.id from millrace.runs o where o.copy_key = %1$L '
+      'and o.pipeline_id = any (%2$L)))', p_filter ->> 'entity', p_pipelines) end,
     'r.fan_out_id = any (array(select f.id from millrace.fan_outs f where f.run_id = '
       || (p_filter -> 'parent')::bigint || '))');
   v_by_end boolean := v_named = '' and v_status <> 'running';
@@ -145,7 +147,9 @@ as $$
     when v_by_end then 'r.finished_at' else 'coalesce(r.finished_at, r.created_at)' end;
   v_condition text := format('r.pipeline_id = any (%L)', p_pipelines);
   v_heads text[];
-  v_time text;
+  v_time text := concat_ws(' and ', 'true',
+    v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
+    v_at || ' < ' || quote_literal(p_filter ->> 'before'));
   v_rows text;
   v_last bigint;
 
@@ -164,9 +168,6 @@ if v_named = '' and v_status = 'running' and (
       limit 20001) r) then
   v_named := 'r.status = ''running''';
 end if;
-v_time := concat_ws(' and ', 'true',
-  v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
-  v_at || ' < ' || quote_literal(p_filter ->> 'before'));
 v_rows := case
   -- Pipeline 0 does not exist: the query is valid also for a caller who sees no pipeline.
   when v_by_end then (

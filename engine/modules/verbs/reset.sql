@@ -2,7 +2,8 @@
 
 -- Starts a stage of a locked run over, with all stages that depend on it. Without a stage, starts
 -- the whole run over. Raises MR002 where a copy would begin a stage that writes rows or asks a
--- person: a copy takes the results of such stages over.
+-- person: a copy takes the results of such stages over. A stage on demand, and what depends on it,
+-- is skipped, since nobody asks for it.
 create function millrace.reset_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -24,7 +25,12 @@ join millrace.stages s on s.id = vs.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 where vs.version_id = p_run.version_id
   and (p.projection = 'status' or s.apply is not null or s.kind in ('manual', 'map', 'pipeline'))
-  and not millrace.is_done(p_run.id, s.id);
+  and not millrace.is_done(p_run.id, s.id)
+  and s.id <> all (array(
+    select unnest(d.dependents || d.stage_id)
+    from millrace.version_stages d
+    where d.version_id = p_run.version_id and d.on_demand
+      and not millrace.is_done(p_run.id, d.stage_id)));
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 

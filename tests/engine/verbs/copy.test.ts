@@ -291,6 +291,54 @@ test('a copy spawns no children at a stage that by a later definition is a map',
   expect(await engine.value('select count(*)::int from millrace.fan_outs')).toBe(0);
 });
 
+test('a stage on demand, and what needs it, is skipped in a copy as in any run that nobody asks for it', async ({
+  engine,
+}) => {
+  const { ada, request } = await ranThrough(engine, chain(['one', 'two']));
+  await engine.pipeline([
+    ...chain(['one', 'two']),
+    { name: 'asked', kind: 'manual', needs: ['one'], on_demand: true },
+    { name: 'after', kind: 'manual', needs: ['asked'] },
+  ]);
+  await engine.sql.query(`select millrace.start('flow', (select entity_id from millrace.runs), 'one')`);
+  const { run, attempt } = await finish(engine, 'one', { score: 1 });
+  await runStage(engine, 'two');
+  const { copy } = await ada.act<{ copy: number }>('edit', { ...request, run, attempt, result: { score: 2 } });
+  await runStage(engine, 'two');
+  expect(await statusOf(engine, copy)).toBe('completed');
+  const { stages } = await ada.ask<{ stages: Row[] }>('run', { run: copy });
+  expect(stages.map(({ state }) => state)).toEqual(['completed', 'completed', 'skipped', 'skipped']);
+});
+
+test('a copy is queued under the key that an edit gives it, its row under its own', async ({ engine }) => {
+  const limits = { concurrency: { column: 'label', limit: 9 } };
+  const { id, edit } = await ranThrough(engine, [
+    { name: 'one', limits },
+    { name: 'two', needs: ['one'], limits },
+  ]);
+  await edit({ row: { label: 'other' } });
+  await edit({ row: { label: '' } });
+  await edit({ result: { score: 2 } });
+  await runStage(engine, 'one');
+  await engine.queue('two', [id]);
+  expect(
+    await engine.rows(`select concurrency_group from millrace.attempts where state = 'queued' order by id`),
+  ).toEqual(['0item 1', '0other', '0', '0item 1'].map((concurrency_group) => ({ concurrency_group })));
+});
+
+test('a list of the runs of a row has its copies, too', async ({ engine }) => {
+  const { id, run, ada, edit } = await ranThrough(engine);
+  const copy = await edit({ result: { score: 2 } });
+  const listed = async (more: Row) =>
+    (await ada.ask<{ runs: Row[] }>('runs', { entity: id, ...more })).runs.map((row) => [row.run, row.entity]);
+  expect(await listed({})).toEqual([
+    [copy, id],
+    [run, id],
+  ]);
+  expect(await listed({ pipeline: 'flow', status: 'running' })).toEqual([[copy, id]]);
+  expect(await listed({ entity: `${id}0` })).toEqual([]);
+});
+
 test('a pipeline that shows its runs on one status column has no copies', async ({ engine }) => {
   await makeLinks(engine);
   const link = await engine.value(`insert into public.link (label, status) values ('a', 'new') returning id`);
