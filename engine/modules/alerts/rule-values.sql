@@ -34,7 +34,8 @@ $$;
 -- a mended fault raises no alert, resolves an open one, and does not return when the traffic ends.
 -- Failures for good are null once each failed run was retried or has a later run of its row.
 -- p_stage_id: 0 means the pipeline as a whole.
--- detail: the most frequent error code of the newest tries, or of all if no newest try failed.
+-- detail: the most frequent error code of the newest tries, or of all if no newest try failed. A
+-- rule of the kind dead ignores failures that were retried: they killed no run.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
@@ -54,7 +55,8 @@ from (
     coalesce(sum(t.ended) filter (where t.outcome in ('failed', 'retried')), 0) as failed,
     sum(t.ended) filter (where t.outcome = 'failed') as dead,
     max(t.at) filter (where t.ended > 0) as last_at, sum(t.cost_usd) as cost_usd,
-    millrace.add_codes(array_agg(t.codes) filter (where p_rule.kind <> 'spend')) as codes
+    millrace.add_codes(array_agg(t.codes) filter (where p_rule.kind = 'error_share'
+      or p_rule.kind = 'dead' and t.outcome = 'failed')) as codes
   from (
     select m.at, m.outcome, m.cost_usd, m.codes, e.ended, coalesce(m.at >= date_trunc('minute',
         p_now - greatest(p_rule.span / 10, interval '1 minute'), 'UTC')

@@ -215,6 +215,23 @@ describe('what rules look at', () => {
     expect(await over(), 'all of them are retried').toBe(false);
   });
 
+  test('runs that failed name the code that ended them, not a more frequent one of tries that were repeated', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await onlyRule(engine, { name: 'dead', kind: 'dead', above: 0, span: '1 hour' });
+    await engine.queued('only', 3);
+    const worker = await Worker.of(engine, 'only');
+    for (const code of ['rate_limited', 'rate_limited', 'not_found']) {
+      const permanent = code === 'not_found';
+      await worker.report(failed(await worker.takeOne(), { permanent, code, message: 'x' }));
+    }
+    await minutes(engine, 1);
+    expect(await told(engine)).toMatchObject([
+      { message: '1 run of flow failed in the last hour, most often as not_found, above 0' },
+    ]);
+  });
+
   test('a share whose failures come back by another code while the alert recovers is another alert', async ({
     engine,
   }) => {
