@@ -16,24 +16,27 @@ const plain = (cell: string) =>
 
 /**
  * Reads the tables of docs/errors.md, and answers what they say of a code; undefined for a code that a pipeline has made up.
- * The codes of our examples are left out, since in another pipeline they mean something else.
+ * The codes of our examples are left out, since in another pipeline they mean something else, and so are the answers over HTTP.
  */
 export function readRemedies(page: string): (code: string | undefined) => Remedy | undefined {
-  const [general = ''] = page.split(/^## The examples$/m);
-  const rows = general.split('\n').flatMap((line) => {
-    const [, codes = '', cause = '', remedy = ''] = line.split('|');
-    return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
-      // <service>_failed stands for the code of any service.
-      is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
-      told: {
-        cause: plain(cause),
-        // The page explains these two words above its tables, which a reader of one error does not see.
-        remedy: plain(remedy)
-          .replace(/^For good\b/, 'It fails for good')
-          .replace(/^Retried\b/, 'Such an attempt is retried'),
-      },
-    }));
-  });
+  const general = page.split(/^## /m).filter((section) => !/^(The examples|Answers of)/.test(section));
+  const rows = general
+    .join('')
+    .split('\n')
+    .flatMap((line) => {
+      const [, codes = '', cause = '', remedy = ''] = line.split('|');
+      return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
+        // <service>_failed stands for the code of any service.
+        is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
+        told: {
+          cause: plain(cause),
+          // The page explains these two words above its tables, which a reader of one error does not see.
+          remedy: plain(remedy)
+            .replace(/^For good\b/, 'It fails for good')
+            .replace(/^Retried\b/, 'Such an attempt is retried'),
+        },
+      }));
+    });
   const exactFirst = rows.toSorted((a, b) => Number(a.is.source.includes('\\w')) - Number(b.is.source.includes('\\w')));
   return (code) => exactFirst.find(({ is }) => is.test(code ?? ''))?.told;
 }
