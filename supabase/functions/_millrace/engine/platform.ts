@@ -111,10 +111,10 @@ export function refuseStranger(request: Request, platform: Platform): Response |
  */
 export function refuseWakeUp(request: Request, platform: Platform): Response | null {
   if (callerOf(request, platform)) return refuseOtherContract(request);
-  return unauthorized(
-    `Wake it with the wake-up secret in the header "${WAKE_HEADER}", or with a secret key of this project in "apikey": ` +
-      'POST to the function millrace/connect with a secret key, and the database learns both.',
-  );
+  const why = request.headers.has(WAKE_HEADER)
+    ? `The wake-up secret in the header "${WAKE_HEADER}" is not that of this function`
+    : `Wake it with the wake-up secret in the header "${WAKE_HEADER}", or with a secret key of this project in "apikey"`;
+  return unauthorized(`${why}: POST to the function millrace/connect with a secret key, and the database learns both.`);
 }
 
 /**
