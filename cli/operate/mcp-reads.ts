@@ -1,6 +1,6 @@
 // The tools by which an assistant reads: what is wrong, runs, attempts, figures, alerts, the journal and settings.
 import { z } from 'zod';
-import type { Overview, Series, StageHealth, Touched } from '../../operators/answers.ts';
+import type { Overview, Run, Series, StageHealth, Touched } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
@@ -9,6 +9,7 @@ import type { Finding } from '../project/read-health.ts';
 import type { Api } from './ask-api.ts';
 import { remedyOf } from './help-lines.ts';
 import { readAlerts } from './read-alerts.ts';
+import { sayWaiting } from './say-waiting.ts';
 
 const name = z.string().max(100);
 const text = z.string().max(500);
@@ -33,6 +34,7 @@ export const filterShape = {
   status: z.enum(['running', 'completed', 'failed', 'cancelled']).optional(),
   error_code: text.optional(),
   entity: z.string().max(2000).optional().describe('the key of a row'),
+  parent: id.optional().describe('the run whose children they are'),
   since: time.optional(),
   before: time.optional(),
 };
@@ -54,7 +56,11 @@ export interface Tool {
 async function overview(api: Api): Promise<object> {
   const answer = await api.read<Overview>('overview');
   const well = wellOf(answer);
-  const faults = well.faults.map((fault) => ({ ...fault, message: sayFault(fault) }));
+  const faults = well.faults.map((fault) => ({
+    ...fault,
+    detail: fault.detail && asCommands(fault.detail),
+    message: asCommands(sayFault(fault)),
+  }));
   const told = (stage: StageHealth) => {
     const says = sayBackoff(stage, Date.parse(answer.now));
     return says ? { ...stage, backoff: { ...stage.backoff, says } } : stage;
@@ -79,19 +85,44 @@ function withHelp(answer: object): object {
     if ((name === 'code' || name === 'error_code') && typeof value === 'string') codes.add(value);
     return payloads.has(name) ? undefined : value;
   });
+  return { ...helpOf(codes), ...answer };
+}
+
+/** Returns the cause and remedy of each code that docs/errors.md has, as the field help; nothing where it has none. */
+function helpOf(codes: Iterable<string>): { help?: Record<string, string> } {
   const help = [...codes].flatMap((code) => {
     const known = remedyOf(code);
     return known ? [[code, `${known.cause} ${known.remedy}`] as const] : [];
   });
-  return help.length > 0 ? { help: Object.fromEntries(help), ...answer } : answer;
+  return help.length > 0 ? { help: Object.fromEntries(help) } : {};
 }
 
 type Settings = { findings: Finding[] | null } & Record<string, unknown>;
 
-/** Resolves to the findings of doctor(), with commands in the place of SQL. */
+/** Resolves to the findings of doctor(), with commands in the place of SQL and the help of the errors that they name. */
 async function doctor(api: Api): Promise<unknown> {
   const { findings } = await api.read<Settings>('settings');
-  return { findings: findings?.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) ?? null };
+  const codes = (findings ?? []).flatMap(({ detail }) =>
+    [...detail.matchAll(/\b(\w+) at \d{4}-/g)].map(([, code]) => code),
+  );
+  return {
+    ...helpOf(codes as string[]),
+    findings: findings?.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) ?? null,
+  };
+}
+
+/** Resolves to alerts whose playbooks are named as the resources that the assistant can read. */
+async function alerts(api: Api, given: Record<string, unknown>): Promise<object> {
+  const answer = await readAlerts(api, given);
+  const readable = (playbook: string) => playbook.replace(/^https:.*\/files\/docs\//, 'millrace://docs/');
+  return { ...answer, alerts: answer.alerts.map((of) => ({ ...of, playbook: readable(of.playbook) })) };
+}
+
+/** Resolves to a run, behind what its attempts wait for. */
+async function run(api: Api, given: Record<string, unknown>): Promise<object> {
+  const answer = await api.read<Run>('run', given);
+  const waits = sayWaiting(answer);
+  return { ...(waits.length > 0 && { waits }), ...withHelp(answer) };
 }
 
 /** Returns a tool that hands over what one read of the API answers. */
@@ -110,7 +141,8 @@ function projectTools(api: Api): Tool[] {
       name: 'overview',
       description:
         'Whether all is well and what is not; pipelines and their stages with what is ready, in work, waiting, failed and ' +
-        'late, why nobody works at one (unattended), and why rows wait for their next try (backoff); bulks.',
+        'late, why nobody works at one (unattended), and why rows wait for their next try (backoff); bulks. What doctor finds stands here ' +
+        'within a minute, and as long after its end.',
       shape: {},
       run: async () => withHelp(await overview(api)),
     },
@@ -126,7 +158,7 @@ function projectTools(api: Api): Tool[] {
       name: 'alerts',
       description: 'Alerts, the newest first.',
       shape: { pipeline: name.optional(), open: z.boolean().default(true), ...page },
-      run: (given) => readAlerts(api, given),
+      run: (given) => alerts(api, given),
     },
     {
       name: 'series',
@@ -200,14 +232,14 @@ function runTools(api: Api): Tool[] {
         'means none among those looked at: go on with cursor.',
       { ...filterShape, text: text.optional().describe('anywhere in label, key, errors or metadata'), ...page },
     ),
-    reads(
-      api,
-      'run',
-      'run',
-      'One run: its stages and what made their results (made_by: attempt, model, prompt, release, or by_hand), attempts, errors with the ' +
-        'last log lines, children, and what people did to it.',
-      { run: id },
-    ),
+    {
+      name: 'run',
+      description:
+        'One run: for what it waits (waits), its stages and what made their results (made_by: attempt, model, prompt, release, or by_hand), ' +
+        'attempts, errors with the last log lines, children, and what people did to it.',
+      shape: { run: id },
+      run: (given) => run(api, given),
+    },
     reads(
       api,
       'attempt',

@@ -74,8 +74,9 @@ function addPlaybooks(server: McpServer): void {
 
 const question = `Find out what is wrong with this project, and tell me in five sentences: what fails, since when, why, how many
 rows it concerns, and what I should do. Read overview, doctor and alerts first, and the playbook of each open alert. For a stage that is behind,
-read why nobody works at it (unattended) or why its rows wait (backoff). For what died, read dead_letters, then one run of each group with
-its log lines, and what help says of its code. Say what you have not looked at. Change nothing.`;
+read why nobody works at it (unattended) or why its rows wait (backoff). For a stage that waits, read one of its runs and what waits says
+there. For what died, read dead_letters, then some runs of each group with their labels, log lines, and what help says of the code: say
+whether they have a row's owner, a release or a time in common. Say what you have not looked at. Change nothing.`;
 
 /** The question that an operator has on most days, as a prompt to choose. */
 function addQuestion(server: McpServer): void {

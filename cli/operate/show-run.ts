@@ -14,6 +14,7 @@ import { between, moment } from './moments.ts';
 import { definePlaced } from './open-place.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
+import { sayWaiting } from './say-waiting.ts';
 import { keepDrawing } from './screen.ts';
 import { type Column, table, terminalWidth, words, wrap } from './table.ts';
 
@@ -123,6 +124,7 @@ function summary(run: Run): string[] {
     ...run.attempts.flatMap(({ stage, doubts, superseded }) =>
       doubts && !superseded ? wrap(`⚠ ${words(stage)}: ${words(doubts)}`, terminalWidth()).map(pc.yellow) : [],
     ),
+    ...sayWaiting(run).flatMap((text) => wrap(words(text), terminalWidth())),
     ...(run.unattended ?? []).flatMap(({ stage, why, remedy }) => [
       ...wrap(`▲ ${words(stage)}: ${words(why)}`, terminalWidth()).map(pc.red),
       ...wrap(words(remedy), terminalWidth() - 2).map((text) => `  ${text}`),

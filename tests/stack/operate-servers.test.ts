@@ -140,6 +140,9 @@ test('an assistant reads a range of time, the playbooks and the question that fi
   const { help } = JSON.parse((await call('run', { run })).data);
   expect(help.rate_limited, 'cause and remedy of a code').toMatch(/answered 429\. Such an attempt is retried/);
   const { resources } = await client.listResources();
+  const { alerts } = JSON.parse((await call('alerts')).data) as { alerts: { playbook: string }[] };
+  const uris = new Set(resources.map(({ uri }) => uri));
+  expect([alerts.length > 0, alerts.filter(({ playbook }) => !uris.has(playbook))]).toEqual([true, []]);
   expect(resources.map(({ name }) => name)).toEqual(expect.arrayContaining(['errors', 'playbooks/stuck']));
   const { contents } = await client.readResource({ uri: 'millrace://docs/playbooks/stuck.md' });
   expect((contents as { text: string }[])[0]?.text).toMatch(/^# /);

@@ -1,4 +1,4 @@
-// An assistant reads over MCP, of a project that is broken in one of ten ways, the cause and what helps.
+// An assistant reads over MCP, of a project that is broken in one of several ways, the cause and what helps.
 import { expect } from 'vitest';
 import { readTools } from '../../../cli/operate/mcp-reads.ts';
 import { withSecretKey } from '../../support/engine/operators.ts';
@@ -140,6 +140,29 @@ const broken: Broken[] = [
     },
     cause: /its budget pays for nothing more at flow\.only until \d/,
     remedy: /select millrace\.throttle_limit\('model'/,
+  },
+  {
+    project: 'a row that waits for a person',
+    stage: { kind: 'manual', decision: { schema: { type: 'object' }, deadline_seconds: 3600 } },
+    harm: (engine) => engine.queued('only'),
+    cause: /only waits for a person/,
+    remedy: /select public\.millrace_decide\(\d+, ANSWER\).*npx millrace skip \d+ --stage only/,
+  },
+  {
+    project: 'a table whose trigger refuses what the engine writes',
+    harm: async (engine) => {
+      await engine.queued('only');
+      await engine.sql.query(`create function public.refuses() returns trigger language plpgsql
+        as $$begin raise 'permission denied for table audit' using errcode = '42501'; end$$`);
+      await engine.sql.query(
+        `create trigger refuses before update on public.items for each row execute function public.refuses()`,
+      );
+      await (await Worker.of(engine, 'only')).claim(1);
+      await sweep(engine);
+    },
+    cause: /projection_failed at .*permission denied for table audit/,
+    remedy: /A row refuses what the engine shows on it, mostly by a trigger.*correct the trigger/,
+    mend: 'drop trigger refuses on public.items',
   },
 ];
 
