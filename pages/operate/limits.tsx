@@ -34,9 +34,17 @@ export function Limits() {
   );
 }
 
+interface UsedProps {
+  used: number;
+  of: number;
+  shown?: (value: number) => string;
+  /** The unit, with the space before it. */
+  unit?: string;
+}
+
 /** A bar and its numbers: how much of what is allowed is used. */
-function Used({ used, of, shown = count }: { used: number; of: number; shown?: (value: number) => string }) {
-  const text = `${shown(used)} of ${shown(of)}`;
+function Used({ used, of, shown = count, unit = '' }: UsedProps) {
+  const text = `${shown(used)} of ${shown(of)}${unit}`;
   return (
     <div class="used">
       <meter min={0} max={Math.max(of, 0.000001)} value={used} aria-label={text} /> {text}{' '}
@@ -54,12 +62,12 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
   return (
     <>
       {rate && (
-        <div>
+        <div class="used">
           {many(rate.count, 'start')} in {span(rate.per_seconds * 1000)}
         </div>
       )}
       {key_rate && (
-        <div>
+        <div class="used">
           {count(key_rate.count)} of each key in {span(key_rate.per_seconds * 1000)}
         </div>
       )}
@@ -152,7 +160,7 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   return (
     <>
       {usd !== undefined && <Used used={spent_usd ?? 0} of={usd} shown={dollars} />}
-      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} shown={(value) => many(value, 'token')} />}
+      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} unit=" tokens" />}
       <div class="hint">
         begins anew {every(per_seconds)}, next <Moment at={window_ends_at} />
       </div>
