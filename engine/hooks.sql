@@ -164,7 +164,7 @@ create function millrace.hook_rows_gone(p_pipeline_id int, p_entity_ids text[]);
 -- id: of the pipeline, or of the row that the part is about; null for none.
 create function millrace.hook_to_sweep()
 returns table (priority int, part text, id bigint)
-set millrace.plan = by_index
+set plan = by_index
 as $$
   -- True in the first sweep of a minute: the rules have not been judged in it yet.
   v_new_minute boolean := exists (

@@ -10,7 +10,7 @@
 create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
 )
-set millrace.plan = by_index
+set plan = by_index
 set enable_nestloop = on
 as $$
   v_stage_id int := (
@@ -45,7 +45,7 @@ $$;
 -- Runs that another transaction has locked are left to a later call. The runs are locked before the
 -- rows are looked for, so that a row which is back by then keeps its run.
 create function millrace.delete_missing(p_pipeline_id int, p_entity_ids text[]) returns text[]
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_runs bigint[] := array(
     select r.id

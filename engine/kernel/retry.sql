@@ -4,7 +4,7 @@
 -- deleted.
 -- p_anew: the stages that start over. Their own deleted results do not matter.
 create function millrace.refuse_deleted(p_run_ids bigint[], p_anew int[] default '{}')
-set millrace.plan = by_key
+set plan = by_key
 as $$
   v_gone record;
 

@@ -10,7 +10,7 @@
 -- id: of the pipeline, or of the row that the part is about; null for none.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
-set millrace.plan = by_index
+set plan = by_index
 as $$
 return query
 select t.part, t.id, n.name
@@ -49,7 +49,7 @@ $$;
 create function millrace.sweep_portion(
   p_done text[], out name text, out part text, out done int, out more boolean
 )
-set millrace.plan = by_index
+set plan = by_index
 set lock_timeout = '2s'
 as $$
   c_most constant int := 250;
@@ -248,9 +248,9 @@ $$;
 
 -- Sweeps where the last sweep is over a minute old and no other session sweeps now. The call may
 -- take a minute, longer than the Data API's eight seconds.
-create function public.millrace_sweep() returns jsonb
+create function public.millrace_sweep()
 set statement_timeout = '60s'
-set millrace.plan = free
+set plan = free
 as $$
 -- sweep_due() reads under the lock, since another session may just have swept.
 if not (pg_try_advisory_xact_lock(hashtext('millrace.sweep')) and millrace.sweep_due()) then

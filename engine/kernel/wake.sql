@@ -95,7 +95,7 @@ $$;
 
 -- Wakes stages for a worker that could not deliver their wake-ups. The rows of wake_ups exist
 -- already.
-create function public.millrace_wake(p_stages jsonb) returns jsonb
+create function public.millrace_wake(p_stages jsonb)
 as $$
 perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
   'Send [{"pipeline": "…", "stage": "…"}].');

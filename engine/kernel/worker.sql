@@ -428,7 +428,6 @@ $$;
 -- Returns {renewed, lost}: how many attempts the worker still has, and those of p_attempts that it
 -- has no more.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
-returns jsonb
 as $$
   v_in_work bigint[];
 
@@ -455,7 +454,7 @@ $$;
 create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
-) returns jsonb
+)
 as $$
   v_worker millrace.workers;
 

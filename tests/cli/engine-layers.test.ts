@@ -205,7 +205,7 @@ const byKey =
   'set enable_bitmapscan = off set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off ' +
   'set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan';
 
-test('a function is in plpgsql and returns nothing unless it says so, and one for Edge Functions asks for their release', async () => {
+test('a function is in plpgsql and returns nothing unless it says so; one for Edge Functions returns jsonb and asks for their release', async () => {
   const body = 'as $$\ndeclare\n  v_a int;\nbegin\n  perform p_id;\nend\n$$';
   write(
     'engine/kernel/a.sql',
@@ -213,10 +213,12 @@ test('a function is in plpgsql and returns nothing unless it says so, and one fo
   );
   write('engine/kernel/b.sql', `-- Adds.\ncreate function millrace.b(out b int)\nstable\n${body};\n`);
   write('engine/kernel/c.sql', `-- Adds.\ncreate function millrace.c() returns trigger\n${body};\n`);
-  const [open, closed, fired] = await codeStatements(path.join(root, 'engine'));
+  write('engine/kernel/d.sql', '-- Views.\ncreate view millrace.d as\nselect v_now as at;\n');
+  const [open, closed, fired, view] = await codeStatements(path.join(root, 'engine'));
+  expect(view?.text).toContain('select (select millrace.now()) as at');
   expect(fired?.text).toContain('returns trigger\nsecurity definer\nlanguage plpgsql\n');
   expect(open?.text).toBe(
-    '-- Adds.\ncreate or replace function public.millrace_a(p_id int default abs(1), p_b int default 1) returns void\n' +
+    '-- Adds.\ncreate or replace function public.millrace_a(p_id int default abs(1), p_b int default 1) returns jsonb\n' +
       `security definer\n${byKey}\nlanguage plpgsql\nset search_path = pg_catalog, pg_temp\nas $$\ndeclare\n  v_a int;\nbegin\n` +
       '  if millrace.refuse_contract() is not null then\n    return millrace.refuse_contract();\n  end if;\n' +
       '  perform p_id;\nend\n$$',
@@ -227,13 +229,12 @@ test('a function is in plpgsql and returns nothing unless it says so, and one fo
 });
 
 test('the build writes what follows from rules into a header, and lets Edge Functions alone call it', async () => {
-  const header =
-    'create function public.millrace_a(p_id int) returns int\nlanguage sql\nset millrace.plan = by_key\nas $$';
+  const header = 'create function public.millrace_a(p_id int) returns int\nlanguage sql\nset plan = by_key\nas $$';
   write('engine/kernel/a.sql', `-- Adds.\n${header} select 1 $$;\n`);
   const [made, ...rights] = await codeStatements(path.join(root, 'engine'));
   expect(made?.text).toBe(
     `-- Adds.\ncreate or replace ${header.replace('create ', '')} select 1 $$`.replace(
-      'set millrace.plan = by_key',
+      'set plan = by_key',
       `${byKey}\nsecurity definer\nset search_path = pg_catalog, pg_temp`,
     ),
   );

@@ -177,7 +177,9 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (/ returns trigger\nsecurity definer$/m.test(text)) faults.push(`${name} says its rights, which the build does`);
     if (saysDeclare.test(text)) faults.push(`${name} says declare, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
-    if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
+    const returns = /^public\./.test(name) ? 'jsonb' : 'void';
+    if (nameOf(node.returnType?.names).replace(/^.*\./, '') === returns)
+      faults.push(`${name} returns ${returns}, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {
     faults.push(`${name} does not set search_path = ${searchPath}`);
   }

@@ -32,7 +32,7 @@ const lookUps = [
   'enable_memoize',
   'jit',
 ];
-/** The planner settings that a header asks for by one name, `set millrace.plan = by_key`. */
+/** The planner settings that a header asks for by one name, `set plan = by_key`. */
 const plans: Record<string, string[]> = {
   // Every look-up goes by an index, row by row, and is planned once a connection. An index-only scan walks a whole index: while a table is
   // small, it looks cheaper than a look-up by the right key.
@@ -54,12 +54,12 @@ const plans: Record<string, string[]> = {
   ),
   free: [],
 };
-const plan = /^set millrace\.plan = (\w+)\n/m;
-/** A verb by SQL, `set millrace.verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
-const verb = /\nset millrace\.verb = (\w+)(?:, (\w+))?$/;
+const plan = /^set (?:millrace\.)?plan = (\w+)\n/m;
+/** A verb by SQL, `set verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
+const verb = /\nset (?:millrace\.)?verb = (\w+)(?:, (\w+))?$/;
 
-/** The callers of a function beside its owner, `set millrace.callers = people`. */
-const callers = /\nset millrace\.callers = (\w+)/;
+/** The callers of a function beside its owner, `set callers = people`. */
+const callers = /\nset (?:millrace\.)?callers = (\w+)/;
 const roles: Record<string, string> = {
   services: 'service_role',
   people: 'authenticated, service_role',
@@ -75,7 +75,7 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const identity = shownAs(statement);
     if (!identity) return [statement];
     const isFunction = statement.kind === 'CreateFunctionStmt';
-    const view = { ...statement, text: statement.text.replace(/^create (?=view)/m, 'create or replace ') };
+    const view = { ...statement, text: atOnce(statement.text.replace(/^create (?=view)/m, 'create or replace ')) };
     const named = `${wordFor(statement)} ${identity}`;
     const [, said] = callers.exec(statement.text) ?? [];
     const isOfDataApi = isFunction && !said && identity.startsWith('public.') && !granted.has(identity);
@@ -115,8 +115,8 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
-/** The fields that an operator's question may have, `set millrace.reads = '{"pipeline": "name"}'`. */
-const reads = /\nset millrace\.reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)([\s\S]*)/;
+/** The fields that an operator's question may have, `set reads = '{"pipeline": "name"}'`. */
+const reads = /\nset (?:millrace\.)?reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)([\s\S]*)/;
 /** The pipeline that such a question names, where the body reads it. */
 const named =
   "  v_pipeline millrace.pipelines := millrace.pipeline_named(p_query ->> 'pipeline', v_caller.pipelines);\n";
@@ -158,8 +158,8 @@ function withBlock(statement: Statement): Statement {
 /** Returns the header of an operator's question, which changes nothing and reads lists unless it says another plan. */
 function asked(text: string): string {
   if (!reads.test(text)) return text;
-  const lists = plan.test(text) ? '' : '\nset millrace.plan = for_lists';
-  return text.replace(/\nset millrace\./, (set) => `\nstable${lists}${set}`);
+  const lists = plan.test(text) ? '' : '\nset plan = for_lists';
+  return text.replace(/\nset (?:millrace\.)?(?:plan|reads|callers) =/, (set) => `\nstable${lists}${set}`);
 }
 
 /** Indents the statements of a block. */
@@ -170,7 +170,7 @@ function ofDataApi(statement: Statement): Statement {
   const { file, text } = statement;
   const owned = text.replace(body, (as) => `security definer\n${as}`);
   if (isForOperators(file)) return { ...statement, text: owned };
-  const planned = plan.test(owned) ? owned : owned.replace(body, (as) => `set millrace.plan = by_key\n${as}`);
+  const planned = plan.test(owned) ? owned : owned.replace(body, (as) => `set plan = by_key\n${as}`);
   return { ...statement, text: planned.replace(/^begin$/m, (begin) => begin + refusal) };
 }
 
@@ -192,20 +192,24 @@ function wholeHeader({ file, text, node }: Statement): string {
   return planned.replace(body, (as) => `${searchPath}\n${as}`);
 }
 
-/** Says what most functions are and need not say: they return nothing, and their bodies show their language. */
+/** Says what most functions are and need not say: they return nothing, those of the Data API jsonb, and their bodies show their language. */
 function withDefaults(text: string, node: Node): string {
   const named = (option: string) => node.options?.some(({ DefElem }: Node) => DefElem.defname === option);
   const isOut = ({ FunctionParameter: { mode } }: Node) => /OUT|TABLE/.test(mode);
   const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
-  const typed = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
+  const type = identityOf(node).startsWith('public.') ? 'jsonb' : 'void';
+  const typed = returns ? text : text.replace(parameters, (list) => `${list} returns ${type}`);
   // A user who writes a row lacks the rights of its trigger, so triggers run as their owner.
   const whole = typed.replace(/^(create function .* returns trigger)$/m, '$1\nsecurity definer');
   if (named('language') || !named('as')) return whole;
   const [, statements = ''] = blockless.exec(text) ?? [];
-  if (query.test(statements)) return whole.replace(body, (as) => `language sql\n${as}`);
+  if (query.test(statements)) return atOnce(whole.replace(body, (as) => `language sql\n${as}`));
   const declared = declarations.reduce(withDeclaration, whole);
   return declared.replace(body, (as) => `language plpgsql\n${as}`);
 }
+
+/** Writes the moment of the call where SQL reads it, in a form that Postgres evaluates once. */
+const atOnce = (text: string) => text.replaceAll(/\bv_now\b/g, '(select millrace.now())');
 
 /** Variables that a body reads without declaring them: the context of an error, and the moment at which the call begins. */
 const declarations = ['v_context text;', 'v_now timestamptz := millrace.now();'];
@@ -223,7 +227,7 @@ function withDeclaration(text: string, declaration: string): string {
 
 /** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */
 function withVerb(text: string, { parameters = [] }: Node): string {
-  const returned = /returns (\w+)\nset millrace/.exec(text)?.[1];
+  const returned = /returns (\w+)\nset (?:millrace\.)?verb/.exec(text)?.[1];
   return text.replace(verb, (_, name: string, field?: string) => {
     const fields = (parameters as Node[]).flatMap(({ FunctionParameter: { name } }) => [`'${name.slice(2)}'`, name]);
     const act = `millrace.act(jsonb_build_object(\n    'verb', '${name}', ${fields.join(', ')}))`;

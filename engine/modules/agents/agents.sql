@@ -7,7 +7,7 @@
 -- p_turns: a list of {seq, kind, call_id, content, usage}, 100 at most, whose seq has no gaps.
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
-) returns jsonb
+)
 as $$
   c_schema constant jsonb := '{"type": "array", "minItems": 1, "maxItems": 100, "items": {
     "type": "object", "required": ["seq", "kind", "content"], "properties": {

@@ -51,7 +51,7 @@ from (
     order by o.id
     limit 1) m
   where c.enabled
-    and m.created_at <= (select millrace.now()) - interval '5 minutes'
+    and m.created_at <= v_now - interval '5 minutes'
   union all
   select format('rule %s names channel %s, which there is not: correct it in '
     'millrace.alert_rules', r.name, u)

@@ -139,11 +139,11 @@ cross join lateral (
   order by o.id
   limit 1) m
 where c.enabled
-  and coalesce(m.next_at <= (select millrace.now()), true);
+  and coalesce(m.next_at <= v_now, true);
 
 -- Returns the due messages about alerts to the function that sends them. A message that was first
 -- tried a day ago becomes dead, since it would block all later messages of its channel.
-create function public.millrace_take_messages() returns jsonb
+create function public.millrace_take_messages()
 as $$
   v_messages jsonb;
 
@@ -191,7 +191,7 @@ $$;
 -- Writes which messages about alerts were delivered, and why others were not. Returns how many
 -- reports it wrote. A delivered message stays delivered. Ignores the failure of a
 -- try after which another has begun.
-create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+create function public.millrace_note_deliveries(p_deliveries jsonb)
 as $$
   v_noted int;
 

@@ -41,7 +41,7 @@ create function millrace.figure_value(
   out value numeric, out detail text
 )
 stable
-set millrace.plan = by_key
+set plan = by_key
 as $$
   v_sum record;
 

@@ -2,7 +2,7 @@
 -- live runs, in the order of their rows' keys.
 create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float8[]
 stable
-set millrace.plan = in_order
+set plan = in_order
 as $$
 return array(
   select g.age
@@ -38,8 +38,8 @@ cross join lateral (
       where width_bucket(a, millrace.bucket_bounds()) = u.ordinal - 1) as n
     from unnest((
       select millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'))
-      from millrace.figure_rows(p.id, 0, millrace.now() - interval '1 hour',
-        millrace.now() + interval '1 minute', true) m)) with ordinality u(n, ordinal)) n
+      from millrace.figure_rows(p.id, 0, v_now - interval '1 hour',
+        v_now + interval '1 minute', true) m)) with ordinality u(n, ordinal)) n
 ) c
 cross join lateral (
   select millrace.bucket_quantile(c.counts, 0.5) / 1000 as median_seconds,

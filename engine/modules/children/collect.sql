@@ -4,7 +4,7 @@
 -- Collects the children of fan-outs, and returns the stages to wake.
 -- busy: the fan-outs to collect again, since another transaction has locked the parent.
 -- collect: other fan-outs whose children have reported.
-create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
+create function public.millrace_collect_children(p_fan_outs bigint[])
 as $$
   v_fan_out bigint;
   v_done record;

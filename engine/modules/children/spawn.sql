@@ -6,7 +6,7 @@
 -- busy: the keys of items whose rows other transactions have locked.
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
-) returns jsonb
+)
 as $$
   v_attempt millrace.attempts;
   v_reason text;

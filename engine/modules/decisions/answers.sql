@@ -6,7 +6,7 @@
 -- where the answer does not fit the schema or is too long, and MR004 where the question is closed
 -- or has another answer. The same answer again changes nothing.
 create function millrace.check_answer() returns trigger
-set millrace.plan = by_key
+set plan = by_key
 as $$
 new.decision := coalesce(new.decision, 'null');
 if old.decided_at is not null and new.decision = old.decision then
@@ -45,7 +45,7 @@ create trigger millrace_decisions_check
 -- Completes the attempts of a statement's answers, with the result {decision, decided_by}. Raises
 -- MR004 where an attempt no longer waits.
 create function millrace.take_answers() returns trigger
-set millrace.plan = by_key
+set plan = by_key
 as $$
   v_decided bigint[] := array(
     select n.attempt_id from new_rows n where n.decided_at is not null
@@ -92,9 +92,9 @@ create trigger millrace_decisions_take
 -- Takes a person's decision on a manual stage. The decision is checked against the stage's schema,
 -- and the run goes on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and
 -- update on public.millrace_decisions say who may decide.
-create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
-set millrace.callers = people
-set millrace.plan = by_key
+create function public.millrace_decide(p_attempt bigint, p_decision jsonb)
+set callers = people
+set plan = by_key
 as $$
   v_decided_at timestamptz;
 

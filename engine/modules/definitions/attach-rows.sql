@@ -72,7 +72,7 @@ $write$;
 -- key of a row changes. The trigger's arguments are the pipeline's id and the column of the key;
 -- those for truncate lack the column.
 create function millrace.on_rows_gone() returns trigger
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_ids text[];
 

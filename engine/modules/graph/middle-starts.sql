@@ -6,7 +6,7 @@
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 )
-set millrace.plan = by_key
+set plan = by_key
 as $$
   v_copied int[];
 

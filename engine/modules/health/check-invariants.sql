@@ -16,7 +16,7 @@ $$;
 -- Returns the breaches of the runs whose ids are above p_after, up to and with p_until.
 create function millrace.check_slice(p_after bigint, p_until bigint) returns setof millrace.fault
 stable
-set millrace.plan = by_index
+set plan = by_index
 -- Plans anew for each slice. A plan that was made when there were few runs would read all attempts.
 set plan_cache_mode = force_custom_plan
 as $$

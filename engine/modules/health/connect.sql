@@ -1,8 +1,8 @@
 -- Saves the address of the operator's page, to which messages about alerts link, and returns the
 -- address that is saved now. An address of the local machine replaces only another local address.
 -- p_page_url: null changes nothing.
-create function public.millrace_keep_page(p_page_url text) returns jsonb
-set millrace.plan = free
+create function public.millrace_keep_page(p_page_url text)
+set plan = free
 as $$
   v_own text := '^http://(localhost|127\.[0-9.]+|\[::1\])[:/]';
 
@@ -33,9 +33,9 @@ $$;
 
 -- Returns how the function millrace answered the wake-up that pg_net has under an id.
 -- answered: false until pg_net has an answer or an error.
-create function public.millrace_wake_answer(p_request bigint) returns jsonb
+create function public.millrace_wake_answer(p_request bigint)
 stable
-set millrace.plan = free
+set plan = free
 as $$
 return coalesce((
   select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,

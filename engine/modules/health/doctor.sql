@@ -3,7 +3,7 @@
 -- last hour's errors it names the five most frequent messages and counts the others.
 create function millrace.doctor() returns setof millrace.finding
 stable
-set millrace.plan = for_lists
+set plan = for_lists
 set quote_all_identifiers = off
 as $$
   v_newest bigint := coalesce((

@@ -5,7 +5,7 @@
 -- p_url: the address at which the engine wakes the process; null for a process that asks for work.
 create function public.millrace_attend(
   p_stages jsonb, p_release text default null, p_url text default null
-) returns jsonb
+)
 as $$
   v_states text[];
   v_ids int[];

@@ -6,7 +6,7 @@ returns table (
   id bigint, run_id bigint, stage_id int, state millrace.attempt_state, late_at timestamptz
 )
 stable rows 100
-set millrace.plan = in_order
+set plan = in_order
 as $$
 return query
 select a.id, a.run_id, a.stage_id, a.state, a.late_at
@@ -37,4 +37,4 @@ create view millrace.late_counts (pipeline_id, stage_id, late, longest) as
 select s.pipeline_id, s.id, count(*), (array_agg(l.run_id order by l.late_at))[1]
 from millrace.late_attempts(10001) l
 join millrace.stages s on s.id = l.stage_id
-group by s.pipeline_id, s.id;
+group by 1, 2;

@@ -45,7 +45,7 @@ returns table (
   why text, remedy text
 )
 stable
-set millrace.plan = for_lists
+set plan = for_lists
 as $$
   v_is_swept boolean := coalesce(millrace.last_sweep() > v_now - interval '1 minute', false);
 

@@ -10,7 +10,7 @@ returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz, at_least text[], live_workers bigint
 )
-set millrace.plan = in_order
+set plan = in_order
 as $$
   v_since timestamptz := millrace.alive_since();
   v_waiting text := case when exists (
@@ -105,20 +105,17 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   c.ready, c.in_backoff, c.started, c.waiting,
   coalesce(t.completed, 0)::bigint as completed, c.failed,
   coalesce(t.retried, 0)::bigint as retries,
-  case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
+  case when c.oldest_open_at <= v_now then v_now - c.oldest_open_at end as oldest_age,
   c.live_workers, s.sla,
   coalesce(l.late, 0) as late,
-  case when s.function_name is not null
-    then coalesce(s.concurrency, s.batch_size * s.max_workers) end as at_once,
-  case when s.function_name is not null then s.batch_size end as batch_size,
-  case when s.function_name is not null then s.max_workers end as max_workers,
+  coalesce(f.concurrency, f.batch_size * f.max_workers) as at_once, f.batch_size, f.max_workers,
   round(k.cpu_ms::numeric, 1) as row_cpu_ms,
   case when sum(l.late) over () > 10000 then c.at_least || '{late}'::text[] else c.at_least end
     as at_least
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-cross join (select millrace.now() as now) m
+left join millrace.stages f on f.id = s.id and f.function_name is not null
 left join total t on t.stage_id = s.id
 left join millrace.late_counts l on l.stage_id = s.id
 left join millrace.row_costs k on k.stage_id = s.id
@@ -133,7 +130,7 @@ returns table (
   superseded boolean, error_stack text
 )
 stable
-set millrace.plan = for_runs
+set plan = for_runs
 as $$
 select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
   a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,

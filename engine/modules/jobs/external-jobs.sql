@@ -4,7 +4,7 @@
 -- usage}.
 -- Answers {items: the verdicts, wake: the stages to wake, sweep_due, collect: the fan-outs to
 -- collect}.
-create function public.millrace_resume(p_items json) returns jsonb
+create function public.millrace_resume(p_items json)
 set lock_timeout = '2s'
 as $$
   v_items millrace.work[];
@@ -83,7 +83,6 @@ $$;
 -- p_limit: how many jobs, 1,000 at most.
 -- p_poll_ms: milliseconds until the next poll; null for the poll interval of each stage.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
-returns jsonb
 as $$
   v_jobs jsonb;
 
@@ -124,7 +123,7 @@ $$;
 -- queued gets its deadline anew once half of it has passed. A job that has begun to run gets its
 -- deadline anew once.
 -- p_jobs: a list of {attempt, service, job_id, state: queued | running}.
-create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
+create function public.millrace_note_jobs(p_jobs jsonb)
 as $$
   v_noted int;
 

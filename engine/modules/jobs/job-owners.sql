@@ -3,7 +3,7 @@
 -- over. Returns null where no stage or attempt has the job, or where two attempts wait for the same
 -- job_id: two services may give out the same id.
 -- p_job: the job's metadata, which names its stage, or {job_id} alone.
-create function public.millrace_job_owner(p_job jsonb) returns jsonb
+create function public.millrace_job_owner(p_job jsonb)
 stable
 as $$
   v_job_id text := p_job ->> 'job_id';
@@ -49,7 +49,7 @@ $$;
 
 -- Writes faults of jobs into millrace.log.
 -- p_faults: a list of {submission, service, job_id, code, message}.
-create function public.millrace_note_faults(p_faults jsonb) returns jsonb
+create function public.millrace_note_faults(p_faults jsonb)
 as $$
 perform millrace.require_list('p_faults', jsonb_typeof(p_faults),
   'Send [{submission, service, job_id, code, message}].');

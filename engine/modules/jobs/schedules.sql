@@ -27,7 +27,7 @@ $$;
 
 -- Wakes the function that polls, where the poll of a waiting job is due. Returns whether it did.
 create function millrace.wake_job_poll() returns boolean
-set millrace.plan = by_index
+set plan = by_index
 as $$
 if exists (select from millrace.attempts a where a.poll_at <= v_now) then
   return millrace.post('millrace/poll', '{}');

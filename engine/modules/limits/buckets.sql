@@ -71,6 +71,6 @@ select l.name, case when l.limits ? 'key_rate' then u.key end as key,
   min(lower(u.during)) as since, max(upper(u.during)) as until
 from millrace.limit_uses u
 join millrace.limits l on l.id = u.limit_id
-where u.kind = 'pause' and u.during @> (select millrace.now())
+where u.kind = 'pause' and u.during @> v_now
 group by 1, 2
 order by 1, 2;

@@ -250,8 +250,8 @@ with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used
   from millrace.limit_uses u
   join millrace.limits l on l.id = u.limit_id and l.pipeline_id is not null
-  where upper(u.during) > (select millrace.now())
-  group by l.pipeline_id, u.key, u.kind
+  where upper(u.during) > v_now
+  group by 1, 2, 3
 ), quota_blocked as (
   select r.quota_of as pipeline_id, r.quota_key as key, substr(a.error ->> 'code', 7) as kind,
     count(*) as quota_blocked, min(a.queue_at) as next_at

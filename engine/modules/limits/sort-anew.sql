@@ -20,7 +20,7 @@ $$;
 -- Writes the groups of attempts that have none, at stages of a pipeline that have groups. Looks at
 -- p_limit attempts of each stage, and as many waiting ones. Skips locked attempts.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
-set millrace.plan = by_index
+set plan = by_index
 as $$
 with sorted as materialized (
   select u.*

@@ -3,7 +3,7 @@
 -- stage. The answer is json, since jsonb would parse all numbers at each level.
 create function public.millrace_metrics() returns json
 stable
-set millrace.plan = for_lists
+set plan = for_lists
 as $$
 return json_build_object(
   'release', (millrace.engine()).release,
@@ -56,9 +56,9 @@ $$;
 
 -- Returns whether all is well now, the faults, the engine's level and release, and the digests of
 -- the definitions.
-create function public.millrace_health() returns jsonb
+create function public.millrace_health()
 stable
-set millrace.plan = free
+set plan = free
 as $$
 return to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
   || jsonb_build_object('definitions', (

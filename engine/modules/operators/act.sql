@@ -78,7 +78,7 @@ $$;
 -- write their own entries, so the verb continue writes none.
 -- p_caller: null means the user of this session.
 create function millrace.act(p_request jsonb, p_caller millrace.caller default null) returns jsonb
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_caller millrace.caller := coalesce(p_caller, millrace.caller());
   v_entry bigint := nextval('millrace.journal_id_seq');
@@ -116,7 +116,7 @@ $$;
 
 -- Does a verb for an operator and writes a journal entry: {"verb": "retry", "run": 42}. A request
 -- names a run by run, or by pipeline and entity, and a shared limit by limit.
-create function public.millrace_act(p_request jsonb) returns jsonb
+create function public.millrace_act(p_request jsonb)
 as $$
   v_caller millrace.caller := millrace.caller();
 

@@ -150,7 +150,7 @@ create function millrace.end_bulk(p_bulk_id bigint, p_state text, p_why text def
 returns millrace.bulks
 as $$
 update millrace.bulks b
-set state = p_state, why = p_why, ended_at = millrace.now()
+set state = p_state, why = p_why, ended_at = v_now
 where b.id = p_bulk_id
 returning b.*
 $$;

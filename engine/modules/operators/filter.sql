@@ -127,7 +127,7 @@ create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
 stable
-set millrace.plan = in_order
+set plan = in_order
 as $$
   v_status text := p_filter ->> 'status';
   v_cursor text := p_filter ->> 'cursor';

@@ -1,7 +1,7 @@
 -- Returns the stages with limits, the 100 quotas with most blocked rows, and the shared limits.
 -- Only operators who see all pipelines get the shared limits.
-create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{}'
+create function public.millrace_limits(p_query jsonb default '{}')
+set reads = '{}'
 as $$
 return jsonb_build_object(
   'limits', array(

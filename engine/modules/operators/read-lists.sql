@@ -51,7 +51,7 @@ select array(
       from (
         select b.*
         from millrace.attempts b
-        where b.stage_id = (k.s).id and b.queue_at > (select millrace.now())
+        where b.stage_id = (k.s).id and b.queue_at > v_now
         order by b.queue_at, b.id
         limit 10) a
       left join millrace.attempts o on o.id = a.parent_id
@@ -89,8 +89,8 @@ $$;
 -- Returns whether all is well, the pipelines that an operator sees, the running bulks, and the
 -- stages that have work or are paused, throttled or bypassed.
 -- quiet: true adds all other stages, and the last answers of functions.
-create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{"quiet": "boolean"}'
+create function public.millrace_overview(p_query jsonb default '{}')
+set reads = '{"quiet": "boolean"}'
 as $$
 return jsonb_build_object(
   'now', v_now,
@@ -132,8 +132,8 @@ $$;
 
 -- Returns a pipeline, {"pipeline": "books"}, with its stages, their needs and their present work.
 -- left_out: the rows that a bypass of the stage has left out, to 10,000.
-create function public.millrace_pipeline(p_query jsonb) returns jsonb
-set millrace.reads = '{"pipeline": "name"}'
+create function public.millrace_pipeline(p_query jsonb)
+set reads = '{"pipeline": "name"}'
 as $$
 return jsonb_build_object(
   'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
@@ -163,8 +163,8 @@ $$;
 -- from, to: null means the last hour. step_seconds: null means 60.
 -- trends: a list of stages whose completed attempts are returned by the minute; for a time of three
 -- hours or more by the hour.
-create function public.millrace_series(p_query jsonb) returns jsonb
-set millrace.reads = '{"pipeline": "name", "stage": "name",
+create function public.millrace_series(p_query jsonb)
+set reads = '{"pipeline": "name", "stage": "name",
   "from": "time", "to": "time", "step_seconds": "seconds", "trends": "any"}'
 as $$
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
@@ -189,8 +189,8 @@ return jsonb_build_object(
 $$;
 
 -- Returns how many dead letters there are by pipeline, stage and error code, to 10,000 each.
-create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{"pipeline": "name"}'
+create function public.millrace_dead_letters(p_query jsonb default '{}')
+set reads = '{"pipeline": "name"}'
 as $$
 return jsonb_build_object('groups', array(
   select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
@@ -223,8 +223,8 @@ $$;
 
 -- Returns alerts, the newest first. {"open": true} returns open alerts alone. {"cursor": next}
 -- returns the following ones, while next is not null.
-create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
+create function public.millrace_alerts(p_query jsonb default '{}')
+set reads = '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}'
 as $$
   v_found record;
 
@@ -240,8 +240,8 @@ $$;
 
 -- Returns journal entries, the newest first. {"cursor": next} returns the following ones, while
 -- next is not null.
-create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{"pipeline": "name", "run": "id",
+create function public.millrace_journal(p_query jsonb default '{}')
+set reads = '{"pipeline": "name", "run": "id",
   "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
   "cursor": "cursor", "limit": "size"}'
 as $$

@@ -33,9 +33,9 @@ $$;
 -- whole: whether the pipeline has no other runs.
 -- cost_usd: what these results, and the stages behind them, have cost.
 -- run_ids: the runs of 1,000 rows at most.
-create function public.millrace_touched(p_query jsonb) returns jsonb
-set millrace.plan = for_runs
-set millrace.reads = '{"pipeline": "name", "stage": "name"}'
+create function public.millrace_touched(p_query jsonb)
+set plan = for_runs
+set reads = '{"pipeline": "name", "stage": "name"}'
 as $$
   v_id int := (millrace.stage_named(v_pipeline.name, p_query ->> 'stage')).id;
   v_runs record := millrace.find_runs(array[v_pipeline.id], '{"limit": 2500}');

@@ -54,9 +54,9 @@ $$;
 -- over. {"text": …} finds runs that have the text anywhere in their key, label, errors' messages or
 -- metadata. {"cursor": next} returns the following ones, while next is not null. {"count": true}
 -- counts runs instead, to 2500: next is not null where there may be more.
-create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
+create function public.millrace_runs(p_query jsonb default '{}')
 stable
-set millrace.plan = for_runs
+set plan = for_runs
 as $$
   v_caller millrace.caller := millrace.authorize(p_query, millrace.filter_fields()
     || '{"text": "text", "count": "boolean", "cursor": "cursor", "limit": "size"}');
@@ -100,9 +100,9 @@ $$;
 -- unreported: how many attempts lack reported tokens or a known price.
 -- cost_usd: the sum of the costs that are known.
 -- unattended: the stages whose ready attempt of this run no worker takes up, with the reason.
-create function public.millrace_run(p_query jsonb) returns jsonb
-set millrace.plan = for_runs
-set millrace.reads = '{"run": "id"}'
+create function public.millrace_run(p_query jsonb)
+set plan = for_runs
+set reads = '{"run": "id"}'
 as $$
   v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
 
@@ -197,9 +197,9 @@ $$;
 -- form: the schemas that check an edit of the result or the row.
 -- row: the row's columns that the form names.
 -- usage: what the handler reported, such as model, tokens and cost.
-create function public.millrace_attempt(p_query jsonb) returns jsonb
-set millrace.plan = for_runs
-set millrace.reads = '{"attempt": "id"}'
+create function public.millrace_attempt(p_query jsonb)
+set plan = for_runs
+set reads = '{"attempt": "id"}'
 as $$
   v_attempt millrace.attempts := (
     select a from millrace.attempts a where a.id = (p_query -> 'attempt')::bigint);

@@ -3,8 +3,8 @@
 -- the 20 newest versions of a pipeline instead.
 -- The jobs include the project's own, without their commands, which often contain a key. The last
 -- run of a job is looked for among the newest 10,000 runs of all jobs.
-create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
-set millrace.reads = '{"pipeline": "name"}'
+create function public.millrace_settings(p_query jsonb default '{}')
+set reads = '{"pipeline": "name"}'
 as $$
 if p_query ? 'pipeline' then
   return jsonb_build_object('versions', array(

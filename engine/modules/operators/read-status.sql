@@ -3,9 +3,9 @@
 -- run, and the 4,000 rows whose runs failed last. {"value": "new"} adds the 50 of these rows that
 -- have shown the value longest.
 -- looked: how many rows were read. whole: whether these are all rows.
-create function public.millrace_status(p_query jsonb) returns jsonb
-set millrace.plan = for_runs
-set millrace.reads = '{"pipeline": "name", "value": "text"}'
+create function public.millrace_status(p_query jsonb)
+set plan = for_runs
+set reads = '{"pipeline": "name", "value": "text"}'
 as $$
   v_found jsonb;
 

@@ -41,9 +41,9 @@ $$;
 
 -- Returns up to 50 runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key
 -- or its label.
-create function public.millrace_search(p_query jsonb) returns jsonb
-set millrace.plan = for_runs
-set millrace.reads = '{"pipeline": "name", "text": "key"}'
+create function public.millrace_search(p_query jsonb)
+set plan = for_runs
+set reads = '{"pipeline": "name", "text": "key"}'
 as $$
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');

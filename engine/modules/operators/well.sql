@@ -9,7 +9,7 @@
 -- dead_last_day: the runs that failed within a day and have no later run of their row, to 1,000.
 create function millrace.well(p_caller millrace.caller, p_anew boolean) returns jsonb
 stable
-set millrace.plan = for_lists
+set plan = for_lists
 as $$
   v_faults jsonb;
 

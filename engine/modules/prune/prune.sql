@@ -93,7 +93,7 @@ $$;
 -- with the comment "pruned by millrace". While old rows are left, a job of pg_cron calls prune()
 -- again every five seconds.
 create function millrace.prune() returns jsonb
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_until timestamptz := v_now + interval '1 second';
   v_before timestamptz :=
@@ -219,7 +219,7 @@ from (
     from millrace.pipelines p
     join millrace.stages s on s.pipeline_id = p.id
     join millrace.sums m on m.unit = 'hour' and (m.pipeline_id, m.stage_id) = (p.id, s.id)
-      and m.at > (select millrace.now()) - interval '1 day'
+      and m.at > v_now - interval '1 day'
       and m.outcome in ('completed', 'failed', 'retried', 'skipped')) d) h;
 
 -- Deletes wake-ups older than a minute, expired claims without a started attempt, workers without a

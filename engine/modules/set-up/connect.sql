@@ -3,8 +3,8 @@
 -- Returns {wake_up}, the id by which millrace_wake_answer() tells how the function answered.
 -- p_once: changes nothing in a database that has an address, and returns null.
 create function public.millrace_connect(p_project_url text, p_wake_secret text,
-  p_once boolean default false) returns jsonb
-set millrace.plan = free
+  p_once boolean default false)
+set plan = free
 as $$
   v_secret record;
 

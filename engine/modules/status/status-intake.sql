@@ -28,7 +28,7 @@ $$;
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 )
-set millrace.plan = by_index
+set plan = by_index
 set enable_nestloop = on
 as $$
   v_group record;
@@ -90,7 +90,7 @@ $$;
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 )
-set millrace.plan = by_index
+set plan = by_index
 set enable_nestloop = on
 as $$
   v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;

@@ -3,7 +3,7 @@
 
 -- Saves the form of a stage, {"result": …, "row": …}: the schemas of its result and of the columns
 -- that people may edit. The stage's function calls this when it starts.
-create function public.millrace_tell_form(p_pipeline text, p_stage text, p_form jsonb) returns jsonb
+create function public.millrace_tell_form(p_pipeline text, p_stage text, p_form jsonb)
 as $$
 update millrace.stages s
 set form = p_form

@@ -7,7 +7,7 @@
 create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_restart boolean default false
 ) returns bigint
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
@@ -28,7 +28,7 @@ $$;
 create function millrace.start(
   p_pipeline text, p_entity_ids text[], p_stage text default null, p_restart boolean default false
 ) returns jsonb
-set millrace.plan = by_index
+set plan = by_index
 as $$
   v_started record := millrace.start_rows(
     millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_restart);

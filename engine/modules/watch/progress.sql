@@ -69,7 +69,7 @@ $$;
 create function millrace.newest_run(p_pipeline millrace.pipelines, p_entity_id text)
 returns millrace.runs
 stable
-set millrace.plan = by_key
+set plan = by_key
 as $$
   v_run millrace.runs;
 
@@ -94,7 +94,7 @@ $$;
 create function millrace_evidence.watched_tables(p_rows jsonb)
 returns table (pipeline text, target text, key text, key_type text, keys text[])
 stable security definer
-set millrace.callers = everybody
+set callers = everybody
 as $$
 if (jsonb_typeof(p_rows) = 'object'
     and not jsonb_path_exists(p_rows, '$.* ? (@.type() != "object")')
@@ -118,7 +118,7 @@ create function millrace_evidence.visible_rows(
   p_target text, p_key text, p_key_type text, p_keys text[]
 ) returns json
 stable
-set millrace.callers = everybody
+set callers = everybody
 as $$
   v_seen json;
 
@@ -136,7 +136,7 @@ create function millrace_evidence.progress_of(
   p_rows jsonb, p_client uuid, p_seen jsonb, p_role text
 ) returns json
 security definer
-set millrace.callers = everybody
+set callers = everybody
 as $$
   v_topic text;
   v_pipeline millrace.pipelines;
@@ -206,7 +206,7 @@ $$;
 -- p_client: an id that the client draws, for its topic of Realtime; null watches nothing.
 -- version, progress: null where the caller may see no such row.
 create function public.millrace_progress(p_rows jsonb, p_client uuid default null) returns json
-set millrace.callers = everybody
+set callers = everybody
 begin atomic
   select millrace_evidence.progress_of(p_rows, p_client, coalesce((
     select json_object_agg(t.pipeline, s.seen)::jsonb
