@@ -344,13 +344,23 @@ export interface Touched {
   }[];
 }
 
-/** The cost of the newest runs of a filter. */
+/** The costs of attempts since a time, and the dearest of the newest runs. */
 export interface Costs {
-  /** How many runs these are. */
+  /** The beginning of an hour or of a day. */
+  since: string;
+  /** The hours or days that have costs, those of the same time before, too. */
+  points: { at: string; usd: number }[];
+  /** The 500 highest of each kind. An empty name: no model or tenant was named; null: the others. */
+  shares: {
+    kind: 'pipeline' | 'stage' | 'model' | 'tenant';
+    pipeline: string | null;
+    name: string | null;
+    usd: number;
+  }[];
+  /** Among how many runs the dearest were found. */
   looked: number;
-  /** Whether no others match. */
+  /** Whether no other runs are of this time. */
   whole: boolean;
-  shares: { model: string | null; tenant: string | null; usd: number }[];
   dearest: (ListedRun & { usd: number })[];
 }
 

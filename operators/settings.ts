@@ -8,7 +8,7 @@ export const meanings: Record<string, string> = {
   retention_days: 'Days after which millrace.prune() deletes finished runs.',
   history_gb: 'Gigabytes of history from which on millrace.doctor() warns, as it is or as it will be by its pruning.',
   minutes_hours: 'Hours after which the sweep deletes figures by the minute.',
-  hours_days: 'Days after which the sweep deletes figures by the hour.',
+  hours_days: 'Days after which the sweep deletes figures by the hour and costs by the day.',
   operators_need_aal2: 'true: an operator who acts with a user’s token has a second factor (aal2).',
   journal_days: 'Days after which the sweep deletes journal entries.',
   page_url:

@@ -310,6 +310,15 @@ table millrace.claims with (fillfactor=50)
   CREATE INDEX claims_by_stage ON millrace.claims USING btree (stage_id)
   CREATE INDEX claims_by_worker ON millrace.claims USING btree (worker_id)
   CREATE UNIQUE INDEX claims_pkey ON millrace.claims USING btree (token)
+table millrace.costs with (fillfactor=70)
+  column at timestamp with time zone not null
+  column model text not null
+  column stage_id integer not null
+  column tenant text not null
+  column unit text not null
+  column usd numeric not null
+  constraint costs_pkey PRIMARY KEY (unit, at, stage_id, model, tenant)
+  CREATE UNIQUE INDEX costs_pkey ON millrace.costs USING btree (unit, at, stage_id, model, tenant)
 view millrace.counted_figures
   column n bigint
   column outcome text
@@ -587,7 +596,7 @@ view millrace.misconfigured_findings
   column detail text
   column ok boolean
   column what text
-  as  SELECT 'no stage is misconfigured'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s of %s since %s (attempts: %s): %s'::text, s.name, p.name, COALESCE(i.since, h.since), h.n, rtrim(e.message, '.'::text)), '. '::text ORDER BY p.name, s.name) || '. Once it is set right, hurry or retry these runs'::text, 'none is'::text) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id JOIN LATERAL ( SELECT sum((m.codes ->> 'misconfigured'::text)::bigint) AS n, min(m.at) AS since FROM millrace.sums m WHERE m.unit = 'hour'::text AND m.pipeline_id = s.pipeline_id AND m.stage_id = s.id AND m.at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) AND m.codes ? 'misconfigured'::text) h ON h.n > 0::numeric CROSS JOIN LATERAL ( SELECT min(m.at) AS since FROM millrace.sums m WHERE m.unit = 'minute'::text AND m.pipeline_id = s.pipeline_id AND m.stage_id = s.id AND m.at >= h.since AND m.at < (h.since + '01:00:00'::interval) AND m.codes ? 'misconfigured'::text) i CROSS JOIN LATERAL ( SELECT f.error ->> 'message'::text AS message FROM (( SELECT a.parent_id AS id FROM millrace.attempts a WHERE a.stage_id = s.id AND a.queue_at IS NOT NULL ORDER BY a.queue_at DESC, a.id DESC LIMIT 200) UNION ALL ( SELECT o.id FROM millrace.runs r JOIN millrace.attempts o ON o.run_id = r.id AND o.stage_id = s.id WHERE r.pipeline_id = s.pipeline_id AND r.failed_stage_id = s.id AND r.status = 'failed'::millrace.run_status AND r.error_code = 'misconfigured'::text AND r.finished_at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) ORDER BY r.finished_at DESC LIMIT 20)) c JOIN millrace.attempts f ON f.id = c.id WHERE (f.error ->> 'code'::text) = 'misconfigured'::text LIMIT 1) e WHERE (s.id IN ( SELECT m.stage_id FROM millrace.sums m WHERE m.unit = 'total'::text AND m.codes ?| '{misconfigured,other}'::text[]));
+  as  SELECT 'no stage is misconfigured'::text AS what, count(*) = 0 AS ok, COALESCE(string_agg(format('%s of %s since %s (attempts: %s): %s'::text, s.name, p.name, CASE WHEN h.minute < (h.hour + '01:00:00'::interval) THEN h.minute ELSE h.hour END, h.n, rtrim(e.message, '.'::text)), '. '::text ORDER BY p.name, s.name) || '. Once it is set right, hurry or retry these runs'::text, 'none is'::text) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id JOIN LATERAL ( SELECT sum((m.codes ->> 'misconfigured'::text)::bigint) FILTER (WHERE m.unit = 'hour'::text) AS n, min(m.at) FILTER (WHERE m.unit = 'hour'::text) AS hour, min(m.at) FILTER (WHERE m.unit = 'minute'::text) AS minute FROM millrace.sums m WHERE (m.unit = ANY ('{minute,hour}'::text[])) AND m.pipeline_id = s.pipeline_id AND m.stage_id = s.id AND m.at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) AND m.codes ? 'misconfigured'::text) h ON h.n > 0::numeric CROSS JOIN LATERAL ( SELECT f.error ->> 'message'::text AS message FROM (( SELECT a.parent_id AS id FROM millrace.attempts a WHERE a.stage_id = s.id AND a.queue_at IS NOT NULL ORDER BY a.queue_at DESC, a.id DESC LIMIT 200) UNION ALL ( SELECT o.id FROM millrace.runs r JOIN millrace.attempts o ON o.run_id = r.id AND o.stage_id = s.id WHERE r.pipeline_id = s.pipeline_id AND r.failed_stage_id = s.id AND r.status = 'failed'::millrace.run_status AND r.error_code = 'misconfigured'::text AND r.finished_at > ((( SELECT millrace.now() AS now)) - '1 day'::interval) ORDER BY r.finished_at DESC LIMIT 20)) c JOIN millrace.attempts f ON f.id = c.id WHERE (f.error ->> 'code'::text) = 'misconfigured'::text LIMIT 1) e WHERE (s.id IN ( SELECT m.stage_id FROM millrace.sums m WHERE m.unit = 'total'::text AND m.codes ?| '{misconfigured,other}'::text[]));
 view millrace.missing_set_up
   column what text
   as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'policy millrace_progress'::text AS what WHERE to_regclass('realtime.messages'::text) IS NOT NULL AND NOT (EXISTS ( SELECT FROM pg_policy p WHERE p.polname = 'millrace_progress'::name)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
@@ -665,12 +674,14 @@ table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   column codes text[]
   column cost_usd numeric
   column input_tokens numeric
+  column model text
   column n integer not null
   column outcome text not null
   column output_tokens numeric
   column pipeline_id integer not null
   column run_ms real[]
   column stage_id integer not null
+  column tenant text
   column wait_ms real[]
 view millrace.quotas
   column allowed numeric
@@ -752,7 +763,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.ordinal) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.ordinal, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.ordinal - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, ordinal)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.ordinal) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.ordinal, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.ordinal - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, (( SELECT millrace.now() AS now)) - '01:00:00'::interval, (( SELECT millrace.now() AS now)) + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, ordinal)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
 view millrace.run_verbs
   column destroys boolean
   column does text
@@ -868,7 +879,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  WITH total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, c.live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms, CASE WHEN sum(l.late) OVER () > 10000::numeric THEN c.at_least || '{late}'::text[] ELSE c.at_least END AS at_least FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at, at_least, live_workers) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN ( SELECT millrace.now() AS now) m LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts l ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
+  as  WITH total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= (( SELECT millrace.now() AS now)) THEN (( SELECT millrace.now() AS now)) - c.oldest_open_at ELSE NULL::interval END AS oldest_age, c.live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, COALESCE(f.concurrency, f.batch_size * f.max_workers) AS at_once, f.batch_size, f.max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms, CASE WHEN sum(l.late) OVER () > 10000::numeric THEN c.at_least || '{late}'::text[] ELSE c.at_least END AS at_least FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at, at_least, live_workers) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.stages f ON f.id = s.id AND f.function_name IS NOT NULL LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts l ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
 view millrace.stage_runs
   column attempt_id bigint
   column can_start boolean
@@ -1005,6 +1016,10 @@ table millrace.turns
   column usage jsonb
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, stage_run, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, stage_run, seq)
+type millrace.used
+  column outcome text
+  column run_id bigint
+  column usage jsonb
 view millrace.verbs
   column about text
   column acts text

@@ -254,8 +254,9 @@ function runTools(api: Api): Tool[] {
       api,
       'costs',
       'costs',
-      'What the newest 2,000 runs of a filter cost, by model and tenant, with the 20 dearest; whole: no other runs match.',
-      filterShape,
+      'What attempts cost, exactly, by pipeline, stage, model and tenant, with the 20 dearest of the newest 2,000 runs (whole: there are no ' +
+        'others). Goes by whole hours for the last 25, else by whole days (UTC); since: 30 days ago where it is left out.',
+      { pipeline: name.optional(), since: time.optional(), before: time.optional() },
     ),
   ];
 }

@@ -1,7 +1,6 @@
 -- Attempts: which of them count, the items that the engine makes, and pulses
 --
--- A transition that ends an attempt or a run writes its pulse in the same transaction. The view
--- figure_faults checks that the pulses and the rows agree.
+-- A transition that ends an attempt or a run writes its pulse in the same transaction.
 
 -- The attempts by which a stage of a run is done: completed or skipped, and not started over since.
 -- A skipped attempt's output is null.
@@ -59,13 +58,29 @@ from (
 join millrace.stages s on s.id = i.id;
 $$;
 
--- Adds up one kind of usage, such as cost_usd. Returns null where no attempt reports the kind.
--- Being strict, the function costs nothing where no attempt has usage.
-create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
-immutable strict
+-- Returns the costs and tokens that usages report, a row for each.
+-- kind: cost_usd, input_tokens or output_tokens.
+create function millrace.amounts_of(p_used millrace.used[])
+returns table (run_id bigint, outcome text, model text, kind text, n numeric)
+immutable
 as $$
-select sum((u.value ->> p_kind)::numeric)
-from unnest(p_usages) u(value)
-where jsonb_typeof(u.value -> p_kind) = 'number'
-  and (u.value ->> p_kind)::numeric > 0
+select u.run_id, u.outcome, u.usage ->> 'model', k, (u.usage ->> k)::numeric
+from unnest(p_used) u
+cross join unnest('{cost_usd,input_tokens,output_tokens}'::text[]) k
+where jsonb_typeof(u.usage -> k) = 'number' and (u.usage ->> k)::numeric > 0
+$$;
+
+-- Inserts pulses of what attempts of a stage have used: one for each outcome, model and tenant.
+create function millrace.note_usage(p_now timestamptz, p_stage_id int, p_used millrace.used[])
+as $$
+insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, model, tenant, cost_usd,
+  input_tokens, output_tokens)
+select p_now, r.pipeline_id, p_stage_id, u.outcome, 0, left(u.model, 200),
+  left(r.quota_key, 400), sum(u.n) filter (where u.kind = 'cost_usd'),
+  sum(u.n) filter (where u.kind = 'input_tokens'),
+  sum(u.n) filter (where u.kind = 'output_tokens')
+from millrace.amounts_of(p_used) u
+-- by key
+cross join lateral (select o.* from millrace.runs o where o.id = u.run_id offset 0) r
+group by 2, 4, 6, 7;
 $$;

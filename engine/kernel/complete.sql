@@ -60,7 +60,7 @@ end if;
 return v_stages;
 $$;
 
--- Writes the attempts of complete() and their pulse. Returns the changes to project.
+-- Writes the attempts of complete() and their pulses. Returns the changes to project.
 -- p_uniform: only writes attempts that are started under their item's token.
 -- p_names: the stages that became ready in every run; null reads p_ready.
 -- p_ready: the stages that became ready, by run.
@@ -72,7 +72,7 @@ as $$
   v_changes millrace.change[];
   v_run_ms real[];
   v_wait_ms real[];
-  v_usages jsonb[];
+  v_used millrace.used[];
 
 with done as (
   update millrace.attempts a
@@ -93,8 +93,8 @@ select array_agg(c::millrace.change),
   array_agg(date_part('epoch', p_now - d.started_at) * 1000),
   array_agg(date_part('epoch', d.started_at - d.created_at) * 1000)
     filter (where d.retry_count = 0),
-  array_agg(d.usage) filter (where d.usage is not null)
-into v_changes, v_run_ms, v_wait_ms, v_usages
+  array_agg(row(d.run_id, 'completed', d.usage)::millrace.used) filter (where d.usage is not null)
+into v_changes, v_run_ms, v_wait_ms, v_used
 from done d
 -- The columns stand in the order of the type. change_of() would cost a hundredth of a transition.
 cross join lateral (
@@ -104,13 +104,11 @@ cross join lateral (
       from unnest(p_ready) r
       join millrace.stages s on s.id = r.stage_id
       where r.run_id = d.run_id)) as queued) c;
-insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
-  cost_usd, input_tokens, output_tokens)
-select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,
-  millrace.sum_usage(v_usages, 'cost_usd'), millrace.sum_usage(v_usages, 'input_tokens'),
-  millrace.sum_usage(v_usages, 'output_tokens')
+insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms)
+select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms
 from millrace.stages s
 where s.id = p_items[1].stage_id and v_changes is not null;
+perform millrace.note_usage(p_now, p_items[1].stage_id, v_used) where v_used is not null;
 return v_changes;
 $$;
 

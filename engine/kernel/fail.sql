@@ -34,21 +34,17 @@ with failed as (
   from failed f where f.due is not null
   order by f.run_id
 ), pulse as (
-  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes,
-    cost_usd, input_tokens, output_tokens)
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms, codes)
   select v_now, s.pipeline_id, s.id, case when f.due is null then 'failed' else 'retried' end,
     count(*), array_agg(date_part('epoch', v_now - f.started_at) * 1000),
     array_agg(date_part('epoch', f.started_at - f.created_at) * 1000)
       filter (where f.retry_count = 0),
-    array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100)),
-    millrace.sum_usage(array_agg(f.usage), 'cost_usd'),
-    millrace.sum_usage(array_agg(f.usage), 'input_tokens'),
-    millrace.sum_usage(array_agg(f.usage), 'output_tokens')
+    array_agg(left(coalesce(f.error ->> 'code', 'unknown'), 100))
   from failed f
   join millrace.stages s on s.id = f.stage_id
   group by s.id, f.due is null
   union all
-  select v_now, s.pipeline_id, s.id, 'unstarted', count(*), null, null, null, null, null, null
+  select v_now, s.pipeline_id, s.id, 'unstarted', count(*), null, null, null
   from failed f
   join millrace.stages s on s.id = f.stage_id
   where f.was = 'queued'
@@ -62,9 +58,12 @@ select array_agg(millrace.change_of(
   coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}') as dead,
   coalesce(bool_or(f.due <= v_now), false) as due_now,
   array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)
-    as grouped
+    as grouped,
+  array_agg(row(f.run_id, case when f.due is null then 'failed' else 'retried' end, f.usage)
+    ::millrace.used) filter (where f.usage is not null) as used
 into v_failed
 from failed f;
+perform millrace.note_usage(v_now, p_stage_id, v_failed.used) where v_failed.used is not null;
 if v_failed.grouped is not null then
   perform millrace.assign_groups(p_stage_id, v_failed.grouped);
 end if;

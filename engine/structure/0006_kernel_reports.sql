@@ -15,7 +15,8 @@ create table millrace.child_tallies (
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
 
--- A row for each batch: how attempts of a stage ended, or runs where stage_id is 0.
+-- A row for each batch: how attempts of a stage ended, or runs where stage_id is 0. Cost and tokens
+-- have rows of their own, one for each model and tenant, in which n is 0.
 create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
@@ -28,6 +29,9 @@ create table millrace.pulses (
   -- The waits of first tries alone, in milliseconds.
   wait_ms real[],
   codes text[],
+  model text,
+  -- The runs' quota_key.
+  tenant text,
   cost_usd numeric,
   input_tokens numeric,
   output_tokens numeric

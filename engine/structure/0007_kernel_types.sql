@@ -40,6 +40,9 @@ create type millrace.change as (
 -- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
 
+-- The usage of an attempt that ended, with its outcome as pulses name it.
+create type millrace.used as (run_id bigint, outcome text, usage jsonb);
+
 -- A cancelled attempt that the projection has yet to write.
 create type millrace.cancelled as (stage_id int, change millrace.change);
 

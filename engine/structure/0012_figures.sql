@@ -38,6 +38,18 @@ create table millrace.sums (
   primary key (unit, pipeline_id, stage_id, at, outcome)
 ) with (fillfactor = 70);
 
+-- Costs of pulses by model and tenant, added up by the hour and the day (UTC). An empty model or
+-- tenant means that none was named.
+create table millrace.costs (
+  unit text not null,
+  at timestamptz not null,
+  stage_id int not null,
+  model text not null,
+  tenant text not null,
+  usd numeric not null,
+  primary key (unit, at, stage_id, model, tenant)
+) with (fillfactor = 70);
+
 -- The figures of a stage, or of a pipeline, in a stretch of time.
 create type millrace.figure as (
   at timestamptz,

@@ -92,7 +92,7 @@ function options(
 /** Draws a dashed line from top to bottom, with a flag, where something new was released. */
 function drawMarks(
   ctx: CanvasRenderingContext2D,
-  { top, height }: { top: number; height: number },
+  { left, top, width, height }: uPlot.BBox,
   marks: Mark[],
   placeOf: (seconds: number) => number,
   ink: string,
@@ -102,7 +102,8 @@ function drawMarks(
   ctx.fillStyle = ink;
   ctx.setLineDash([2, 4]);
   for (const { at } of marks) {
-    const x = placeOf(Date.parse(at) / 1000);
+    // The present step has begun at the last point, behind which there is no room.
+    const x = Math.min(placeOf(Date.parse(at) / 1000), left + width);
     ctx.beginPath();
     ctx.moveTo(x, top);
     ctx.lineTo(x, top + height);

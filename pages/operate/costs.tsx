@@ -1,6 +1,6 @@
-// Costs: by pipeline, stage and day from the figures, which are exact; by model and tenant, with the dearest runs, of the newest.
+// Costs by pipeline, stage, model, tenant and step of time, which are exact, and the dearest of the newest runs.
 
-import type { Costs as Answer, Figures, Overview, Series } from '../../operators/answers.ts';
+import type { Costs as Answer, Figures } from '../../operators/answers.ts';
 import { count, dollars, many } from '../../operators/numbers.ts';
 import { type Range, stretchesOf } from '../../operators/ranges.ts';
 import { databaseNow, Moment } from '../base/format.tsx';
@@ -13,166 +13,158 @@ import { read } from './api.ts';
 import { Chart } from './chart.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
+import { type Mark, marksWithin, useMarks } from './marks.ts';
+import { Released } from './pipeline.tsx';
 import { chosenRange, RangePicker } from './range.tsx';
 
-/** The figures of so many pipelines are asked for. */
-const mostAsked = 40;
-
-interface Spent {
-  points: Figures[];
+interface Spent extends Answer {
+  /** Every step of the range, and as many before it. */
+  now: Figures[];
   before: Figures[];
-  stages: { pipeline: string; stage: string; usd: number }[];
-  leftOut: number;
 }
 
-/** Adds the cost of several pipelines up, step by step. */
-const summed = (all: Figures[][]) =>
-  (all[0] ?? []).map((point, place) => ({
-    ...point,
-    cost_usd: all.reduce((sum, points) => sum + (points[place]?.cost_usd ?? 0), 0),
-  }));
-
-/** The cost of pipelines in a range and in the time before it, step by step and by stage. */
-async function askSpent(range: Range, only: string): Promise<Spent> {
-  const names = only ? [only] : (await read<Overview>('overview')).pipelines.map(({ pipeline }) => pipeline);
-  const stretches = stretchesOf(range, databaseNow());
-  const series = (which: 'now' | 'before') =>
-    Promise.all(names.slice(0, mostAsked).map((pipeline) => read<Series>('series', { pipeline, ...stretches[which] })));
-  const [now, before] = await Promise.all([series('now'), series('before')]);
-  const stages = now.flatMap((found, place) =>
-    Object.entries(found.stages ?? {}).map(([stage, { cost_usd }]) => ({
-      pipeline: names[place] ?? '',
-      stage,
-      usd: cost_usd,
-    })),
-  );
-  return {
-    points: summed(now.map(({ points }) => points)),
-    before: summed(before.map(({ points }) => points)),
-    stages: stages.filter(({ usd }) => usd > 0).sort((a, b) => b.usd - a.usd),
-    leftOut: Math.max(0, names.length - mostAsked),
-  };
+async function askSpent(range: Range, pipeline: string): Promise<Spent> {
+  const { from } = stretchesOf(range, databaseNow()).now;
+  const answer = await read<Answer>('costs', { ...(pipeline && { pipeline }), since: from });
+  const [since, step] = [Date.parse(answer.since), range.stepSeconds * 1000];
+  const steps = Math.ceil((databaseNow() - since) / step);
+  const spent = new Map(answer.points.map(({ at, usd }) => [Date.parse(at), usd]));
+  const stretch = (first: number) =>
+    Array.from({ length: steps }, (_, place) => {
+      const at = first + place * step;
+      return { at: new Date(at).toISOString(), cost_usd: spent.get(at) ?? 0 } as Figures;
+    });
+  return { ...answer, now: stretch(since), before: stretch(since - steps * step) };
 }
 
 export function Costs(route: Route) {
   const chosen = chosenRange();
-  const range = chosen.seconds > 86_400 ? { ...chosen, stepSeconds: 86_400, by: 'day by day' } : chosen;
+  // Costs are kept by the hour and by the day. The last hour is the present one and the one before.
+  const by = chosen.seconds > 86_400 ? 'day' : 'hour';
+  const range = {
+    ...chosen,
+    seconds: Math.max(chosen.seconds, 7200),
+    stepSeconds: by === 'day' ? 86_400 : 3600,
+    by: `${by} by ${by}`,
+  };
   const pipeline = route.query.get('pipeline') ?? '';
-  const spent = usePoll(`spent ${range.name} ${pipeline}`, () => askSpent(range, pipeline), 60_000);
+  const spent = usePoll(`costs ${range.name} ${pipeline}`, () => askSpent(range, pipeline), 60_000);
+  const marks = useMarks()(pipeline);
   return (
     <>
       <Filter route={route} fields={[{ name: 'pipeline', label: 'Pipeline' }]} />
       <RangePicker />
-      <Fresh of={spent.value}>{(found) => <Sums of={found} range={range} />}</Fresh>
-      <Newest key={`${range.name} ${pipeline}`} range={range} pipeline={pipeline} />
+      <Fresh of={spent.value}>{(found) => <Found of={found} range={range} by={by} marks={marks} />}</Fresh>
     </>
   );
 }
 
-const share = (usd: number, all: number) => (
-  <span class="used">
-    <meter value={usd / all} aria-hidden="true" /> {Math.round((usd / all) * 100)} %
-  </span>
-);
+const sum = (of: { usd: number }[]) => of.reduce((all, { usd }) => all + usd, 0);
 
-function Sums({ of: { points, before, stages, leftOut }, range }: { of: Spent; range: Range }) {
-  const sum = (of: Figures[]) => of.reduce((all, { cost_usd }) => all + cost_usd, 0);
-  const all = sum(points);
+function Found({ of, range, by, marks: all }: { of: Spent; range: Range; by: string; marks: Mark[] }) {
+  const { since, shares, looked, whole, dearest, now, before } = of;
+  const usd = sum(shares.filter(({ kind }) => kind === 'pipeline'));
+  const marks = marksWithin(all, now, range.stepSeconds);
   return (
     <>
       <p>
-        <b>{dollars(all)}</b> in the last {range.says}; {dollars(sum(before))} in the time before.
-        {leftOut > 0 && ` Without ${many(leftOut, 'more pipeline')}: choose one.`}
+        <b>{dollars(usd)}</b> since <Moment at={since} />; {dollars(sum(of.points) - usd)} in the{' '}
+        {many(before.length, by)} before.
       </p>
       <Chart
         title={`Spent, ${range.by}`}
-        points={points}
+        points={now}
         before={before}
         range={range}
+        marks={marks}
         shown={dollars}
         lines={[{ name: 'US dollars', colour: 'link', of: ({ cost_usd }) => cost_usd }]}
       />
-      <h3>By stage</h3>
+      <Released marks={marks} />
+      <div class="charts">
+        <Shares of={shares} all={usd} kind="pipeline" column="Pipeline" />
+        <Shares of={shares} all={usd} kind="model" column="Model" />
+        <Shares of={shares} all={usd} kind="tenant" column="Tenant" />
+      </div>
+      <Shares of={shares} all={usd} kind="stage" column="Stage" />
+      <h3>The dearest runs</h3>
+      <p class="hint">
+        {whole
+          ? `Of the ${many(looked, 'run')} of this time that are kept.`
+          : `Of the ${count(looked)} newest runs of this time; there are more.`}
+      </p>
       <Table
-        label="By stage"
-        rows={stages}
-        keyOf={({ pipeline, stage }) => `${pipeline} ${stage}`}
-        none="No attempt of this time has named a cost."
+        label="The dearest runs"
+        rows={dearest}
+        keyOf={({ run }) => run}
+        none="None of them has named a cost."
         columns={[
-          { name: 'Pipeline', by: (s) => s.pipeline, cell: (s) => <PipelineLink of={s.pipeline} /> },
-          { name: 'Stage', by: (s) => s.stage, cell: (s) => <PipelineLink of={s.pipeline} stage={s.stage} /> },
-          { name: 'Spent', isNumber: true, by: (s) => s.usd, cell: (s) => dollars(s.usd) },
-          { name: 'Share', isNumber: true, cell: (s) => share(s.usd, all) },
+          { name: 'Run', isNumber: true, by: (r) => r.run, cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
+          { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
+          { name: 'Pipeline', by: (r) => r.pipeline, cell: (r) => <PipelineLink of={r.pipeline} /> },
+          { name: 'Began', by: (r) => r.began_at, cell: (r) => <Moment at={r.began_at} /> },
+          { name: 'Spent', isNumber: true, by: (r) => r.usd, cell: (r) => dollars(r.usd) },
         ]}
       />
     </>
   );
 }
 
-/** Adds shares up under one of their names, the most first. */
-function sharesBy(shares: Answer['shares'], name: 'model' | 'tenant') {
-  const found = new Map<string, number>();
-  for (const one of shares) found.set(one[name] ?? '', (found.get(one[name] ?? '') ?? 0) + one.usd);
-  return [...found].sort(([, a], [, b]) => b - a);
+type Share = Answer['shares'][number];
+
+interface SharesProps {
+  of: Share[];
+  /** The sum of all costs. */
+  all: number;
+  kind: Share['kind'];
+  column: string;
 }
 
-/** The cost of the newest runs of the range, which no figure has. */
-function Newest({ range, pipeline }: { range: Range; pipeline: string }) {
-  const { from, to: until } = stretchesOf(range, databaseNow()).now;
-  const filter = { ...(pipeline && { pipeline }), since: from, before: until };
-  const costs = usePoll(`costs ${range.name} ${pipeline}`, () => read<Answer>('costs', filter), 60_000);
+/** The shares of one kind, with the sum of those that the answer leaves out. */
+function Shares({ of, all, kind, column }: SharesProps) {
+  const listed = of.filter((share) => share.kind === kind);
+  const rows = listed.length < 500 ? listed : [...listed, { kind, pipeline: null, name: null, usd: all - sum(listed) }];
+  const named = ({ pipeline, name }: Share) =>
+    name ? (
+      pipeline ? (
+        <PipelineLink of={pipeline} {...(kind === 'stage' && { stage: name })} />
+      ) : (
+        <Words text={name} most={80} />
+      )
+    ) : (
+      <span class="hint">{name === null ? 'all others' : `no ${kind} named`}</span>
+    );
   return (
-    <Fresh of={costs.value}>
-      {({ looked, whole, shares, dearest }) => {
-        const all = shares.reduce((sum, { usd }) => sum + usd, 0);
-        const by = (name: 'model' | 'tenant', label: string, none: string) => (
-          <div>
-            <h3>{label}</h3>
-            <Table
-              label={label}
-              rows={sharesBy(shares, name)}
-              keyOf={([key]) => key}
-              none="None of them has named a cost."
-              columns={[
+    <div>
+      <h3>By {kind}</h3>
+      <Table
+        label={`By ${kind}`}
+        rows={rows}
+        keyOf={({ pipeline, name }) => `${pipeline} ${name}`}
+        none="No attempt of this time has named a cost."
+        columns={[
+          ...(kind === 'stage'
+            ? [
                 {
-                  name: name === 'model' ? 'Model' : 'Tenant',
-                  by: ([key]) => key,
-                  cell: ([key]) => (key ? <Words text={key} most={80} /> : <span class="hint">{none}</span>),
+                  name: 'Pipeline',
+                  by: (s: Share) => s.pipeline,
+                  cell: (s: Share) => <PipelineLink of={s.pipeline ?? ''} />,
                 },
-                { name: 'Spent', isNumber: true, by: ([, usd]) => usd, cell: ([, usd]) => dollars(usd) },
-                { name: 'Share', isNumber: true, cell: ([, usd]) => share(usd, all) },
-              ]}
-            />
-          </div>
-        );
-        return (
-          <>
-            <p class="hint">
-              {whole
-                ? `What follows is of the ${many(looked, 'run')} of this time that are kept.`
-                : `What follows is not exact: it is of the ${count(looked)} newest runs of this time, and there are more.`}
-            </p>
-            <div class="charts">
-              {by('model', 'By model', 'no model named')}
-              {by('tenant', 'By tenant', 'no tenant')}
-            </div>
-            <h3>The dearest runs</h3>
-            <Table
-              label="The dearest runs"
-              rows={dearest}
-              keyOf={({ run }) => run}
-              none="None of them has named a cost."
-              columns={[
-                { name: 'Run', isNumber: true, by: (r) => r.run, cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
-                { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
-                { name: 'Pipeline', by: (r) => r.pipeline, cell: (r) => <PipelineLink of={r.pipeline} /> },
-                { name: 'Began', by: (r) => r.began_at, cell: (r) => <Moment at={r.began_at} /> },
-                { name: 'Spent', isNumber: true, by: (r) => r.usd, cell: (r) => dollars(r.usd) },
-              ]}
-            />
-          </>
-        );
-      }}
-    </Fresh>
+              ]
+            : []),
+          { name: column, by: (s) => s.name, cell: named },
+          { name: 'Spent', isNumber: true, by: (s) => s.usd, cell: (s) => dollars(s.usd) },
+          {
+            name: 'Share',
+            isNumber: true,
+            cell: ({ usd }) => (
+              <span class="used">
+                <meter value={usd / all} aria-hidden="true" /> {Math.round((usd / all) * 100)} %
+              </span>
+            ),
+          },
+        ]}
+      />
+    </div>
   );
 }

@@ -34,17 +34,9 @@ export function Limits() {
   );
 }
 
-interface UsedProps {
-  used: number;
-  of: number;
-  shown?: (value: number) => string;
-  /** The unit, with the space before it. */
-  unit?: string;
-}
-
 /** A bar and its numbers: how much of what is allowed is used. */
-function Used({ used, of, shown = count, unit = '' }: UsedProps) {
-  const text = `${shown(used)} of ${shown(of)}${unit}`;
+function Used({ used, of, shown = count }: { used: number; of: number; shown?: (value: number) => string }) {
+  const text = `${shown(used)} of ${shown(of)}`;
   return (
     <div class="used">
       <meter min={0} max={Math.max(of, 0.000001)} value={used} aria-label={text} /> {text}{' '}
@@ -62,12 +54,12 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
   return (
     <>
       {rate && (
-        <div class="used">
+        <div>
           {many(rate.count, 'start')} in {span(rate.per_seconds * 1000)}
         </div>
       )}
       {key_rate && (
-        <div class="used">
+        <div>
           {count(key_rate.count)} of each key in {span(key_rate.per_seconds * 1000)}
         </div>
       )}
@@ -160,7 +152,7 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   return (
     <>
       {usd !== undefined && <Used used={spent_usd ?? 0} of={usd} shown={dollars} />}
-      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} unit=" tokens" />}
+      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} shown={(value) => many(value, 'token')} />}
       <div class="hint">
         begins anew {every(per_seconds)}, next <Moment at={window_ends_at} />
       </div>

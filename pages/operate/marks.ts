@@ -1,5 +1,7 @@
 // When something new was released: a definition of a pipeline, or a function or worker of a stage.
-import type { StageHealth, Version } from '../../operators/answers.ts';
+import type { Overview, Settings, StageHealth, Version } from '../../operators/answers.ts';
+import { usePoll } from '../base/poll.ts';
+import { read } from './api.ts';
 
 export interface Mark {
   at: string;
@@ -23,6 +25,33 @@ export function marksOf(stages: StageHealth[], versions: Pick<Version, 'version'
   return [...found.values()]
     .map(({ at, names }) => ({ at, what: some(names) }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+}
+
+/** The stages with their releases, and the definitions of today. */
+async function askReleases() {
+  const [{ stages }, { pipelines }] = await Promise.all([
+    read<Overview>('overview', { quiet: true }),
+    read<Settings>('settings'),
+  ]);
+  return { stages, pipelines };
+}
+
+/** Returns the marks of a pipeline by its name; of all pipelines, each by its name, for an empty one. */
+export function useMarks(): (name: string) => Mark[] {
+  const { stages = [], pipelines = [] } = usePoll('releases', askReleases, 300_000).value.answer ?? {};
+  const marksFor = (name: string) =>
+    marksOf(
+      stages.filter(({ pipeline }) => pipeline === name),
+      pipelines.flatMap(({ pipeline, version, since }) =>
+        pipeline === name && version !== null && since !== null ? [{ version, since }] : [],
+      ),
+    );
+  return (name) =>
+    name
+      ? marksFor(name)
+      : pipelines.flatMap(({ pipeline }) =>
+          marksFor(pipeline).map(({ at, what }) => ({ at, what: `${pipeline}: ${what}` })),
+        );
 }
 
 /** The marks between the first and the last point of a chart. */

@@ -6,7 +6,6 @@ import type {
   Bulk,
   Figures,
   Overview as OverviewAnswer,
-  Settings,
   StageFigures,
   StageHealth,
   Well,
@@ -34,7 +33,7 @@ import { mayNotAct } from './actions.tsx';
 import { read, readOverview } from './api.ts';
 import { CausesAndPlace, Playbook } from './causes.tsx';
 import { BackoffReason, SeenWorker } from './links.tsx';
-import { type Mark, marksOf, marksWithin } from './marks.ts';
+import { type Mark, marksWithin, useMarks } from './marks.ts';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
 import { StateBar } from './state-bar.tsx';
@@ -48,25 +47,9 @@ const mostTold = 10;
 
 const askAlerts = () => read<{ alerts: Alert[]; playbooks_url?: string }>('alerts', { open: true, limit: 20 });
 
-/** The stages with their releases, and the definitions of today. */
-async function askReleases() {
-  const [{ stages }, { pipelines }] = await Promise.all([
-    read<OverviewAnswer>('overview', { quiet: true }),
-    read<Settings>('settings'),
-  ]);
-  return { stages, pipelines };
-}
-
 export function Overview() {
   const overview = usePoll('overview', readOverview);
-  const released = usePoll('releases', askReleases, 300_000).value.answer;
-  const marksFor = (name: string) =>
-    marksOf(
-      (released?.stages ?? []).filter(({ pipeline }) => pipeline === name),
-      (released?.pipelines ?? []).flatMap(({ pipeline, version, since }) =>
-        pipeline === name && version !== null && since !== null ? [{ version, since }] : [],
-      ),
-    );
+  const marksOf = useMarks();
   const open = usePoll('alerts', askAlerts).value;
   return (
     <Fresh of={overview.value}>
@@ -85,7 +68,7 @@ export function Overview() {
               isQuiet(listed) ? (
                 <Quiet key={listed.pipeline.pipeline} {...listed} />
               ) : (
-                <Card key={listed.pipeline.pipeline} {...listed} marks={marksFor(listed.pipeline.pipeline)} />
+                <Card key={listed.pipeline.pipeline} {...listed} marks={marksOf(listed.pipeline.pipeline)} />
               ),
             )}
           </div>

@@ -109,7 +109,7 @@ function Facts({ run }: { run: Answer }) {
           of {run.table.name}
           {row && (
             <>
-              , <a href={row}>table editor</a>, <a href={attempts}>attempts in the SQL editor</a>
+              , <a href={row}>in the table editor</a>, <a href={attempts}>its attempts in the SQL editor</a>
             </>
           )}
         </dd>
@@ -127,7 +127,7 @@ function Facts({ run }: { run: Answer }) {
               {trace}
               {logs && (
                 <>
-                  , <a href={logs}>lines in the log explorer</a>
+                  , <a href={logs}>its lines in the log explorer</a>
                 </>
               )}
             </dd>

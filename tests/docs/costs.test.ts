@@ -33,6 +33,9 @@ test('failed and repeated attempts count in costs by stage, by run and by accoun
   ]);
   expect(await page.run(engine, 'select usage', { 42: run })).toContainEqual({ model: 'test-model', cost_usd: '0.75' });
 
+  await engine.sql.query('select millrace.sweep()');
+  expect(await page.run(engine, 'select at, tenant')).toMatchObject([{ tenant: '', sum: '0.75' }]);
+
   const third = await claim(engine, essays, 'review');
   const usage = { model: 'silent-model', input_tokens: null, output_tokens: null, cost_usd: null, unreported: true };
   await third.worker.report(...third.items.map((item) => ({ ...completed(item), usage })));

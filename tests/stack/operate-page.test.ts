@@ -280,10 +280,15 @@ test('a release is listed with its function and marked on the charts, and costs 
   await table('By stage')
     .getByRole('row', { name: /price.*100 %/ })
     .waitFor();
+  await table('By pipeline')
+    .getByRole('row', { name: /orders.*100 %/ })
+    .waitFor();
   await table('By model').getByText('no model named').waitFor();
+  await table('By tenant').getByText('no tenant named').waitFor();
+  await page.getByText(/^Releases.*price 12/).waitFor();
   const dearest = table('The dearest runs').getByRole('row');
   expect(await dearest.count()).toBe(21);
-  await page.getByText(/What follows is of the \d+ runs of this time/).waitFor();
+  await page.getByText(/^Of the \d+ runs of this time/).waitFor();
 });
 
 test('a project without a pipeline, one that does not answer, and one whose clock differs are told as such', async () => {

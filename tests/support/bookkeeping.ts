@@ -28,6 +28,21 @@ const miscounted = `
     from millrace.counted_figures c
     where c.pipeline_id = r.pipeline_id and c.stage_id = 0 and c.outcome = r.outcome)`;
 
+/** Days whose costs by model and tenant are not those that the figures have of the stage. */
+const wronglySpent = `
+  select 'costs by model and tenant are those of the figures', null, null,
+    format('stage %s on %s: %s, and the figures say %s', stage_id, at, coalesce(s.usd, 0), coalesce(f.usd, 0))
+  from (
+    select c.stage_id, date_trunc('day', c.at, 'UTC') as at, sum(c.cost_usd) as usd
+    from millrace.sums c
+    where c.unit = 'hour'
+    group by 1, 2) f
+  full join (
+    select d.stage_id, d.at, sum(d.usd) as usd from millrace.costs d where d.unit = 'day' group by 1, 2) s
+    using (stage_id, at)
+  where coalesce(s.usd, 0) <> coalesce(f.usd, 0)
+    and at > (select millrace.now() - o.value::int * interval '1 day' from millrace.settings o where o.name = 'hours_days')`;
+
 const leftOverMetadata = `
   select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
   from millrace.run_metadata m
@@ -55,7 +70,9 @@ const strayLimits = `
       order by 1)
     <> array(select n from jsonb_array_elements_text(s.limits -> 'shared') n union all select '' order by 1)`;
 
-export const bookkeepingFaults = [miscounted, leftOverMetadata, wronglyBypassed, strayLimits].join('\n  union all\n');
+export const bookkeepingFaults = [miscounted, wronglySpent, leftOverMetadata, wronglyBypassed, strayLimits].join(
+  '\n  union all\n',
+);
 
 /** The checks that every test of a whole pipeline ends with: the engine's invariants, and its bookkeeping. */
 export const allFaults = `select * from millrace.check_invariants() union all ${bookkeepingFaults}`;

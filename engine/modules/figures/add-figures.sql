@@ -56,9 +56,9 @@ return (
     group by 1) f);
 $$;
 
--- Adds up to p_limit pulses to the sums, deletes them in the same statement, and returns how many.
--- Returns 0 while another sweep does so. Hash joins are allowed, since there may be some thousand
--- groups.
+-- Adds up to p_limit pulses to the sums and costs, deletes them in the same statement, and returns
+-- how many. Returns 0 while another sweep does so. Hash joins are allowed, since there may be some
+-- thousand groups.
 create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
@@ -113,6 +113,16 @@ with taken as materialized (
     runs = millrace.add_buckets(array[s.runs, excluded.runs]),
     waits = millrace.add_buckets(array[s.waits, excluded.waits]),
     codes = millrace.add_codes(array[s.codes, excluded.codes])
+), spent as (
+  insert into millrace.costs as s (unit, at, stage_id, model, tenant, usd)
+  select u, date_trunc(u, t.at, 'UTC'), t.stage_id, coalesce(t.model, ''),
+    coalesce(t.tenant, ''), sum(t.cost_usd)
+  from taken t
+  cross join unnest('{hour,day}'::text[]) u
+  where t.cost_usd > 0
+  group by 1, 2, 3, 4, 5
+  order by 1, 2, 3, 4, 5
+  on conflict on constraint costs_pkey do update set usd = s.usd + excluded.usd
 )
 select count(*) into v_taken from taken;
 return v_taken;

@@ -8,7 +8,7 @@
 create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, cost_usd numeric)
 stable
-set millrace.plan = by_index
+set plan = by_index
 as $$
 return query
 with recursive family as (
@@ -38,7 +38,7 @@ $$;
 
 -- Saves the costs of children whose runs will be deleted, at the fan-outs of their parents.
 create function millrace.keep_costs(p_run_ids bigint[])
-set millrace.plan = anew
+set plan = anew
 as $$
 insert into millrace.former_costs (fan_out_id, cost_usd)
 select r.fan_out_id, sum(t.cost_usd)
@@ -58,7 +58,7 @@ $$;
 -- Saves the costs and the last run of rows whose runs will be pruned. A child's cost belongs to its
 -- parent's row.
 create function millrace.keep_former_runs(p_run_ids bigint[])
-set millrace.plan = anew
+set plan = anew
 as $$
 with root as materialized (
   select r.*
@@ -70,11 +70,11 @@ with root as materialized (
   join root r on r.id = c.run_id
   join millrace.stages s on s.id = c.stage_id
   where c.cost_usd is not null
-  group by r.pipeline_id, r.entity_id, s.name
+  group by 1, 2, 3
 ), total as (
   select c.pipeline_id, c.entity_id, json_object_agg(c.name, c.cost_usd)::jsonb as costs
   from cost c
-  group by c.pipeline_id, c.entity_id
+  group by 1, 2
 )
 insert into millrace.former_runs as f (pipeline_id, entity_id, run_id, trace_id, status, metadata,
   costs, created_at, started_at, finished_at)
@@ -84,14 +84,14 @@ select distinct on (r.pipeline_id, r.entity_id) r.pipeline_id, r.entity_id, r.id
     from millrace.attempts a
     where a.run_id = r.id), r.finished_at
 from root r
-left join total t on t.pipeline_id = r.pipeline_id and t.entity_id = r.entity_id
-order by r.pipeline_id, r.entity_id, r.id desc
+left join total t using (pipeline_id, entity_id)
+order by 1, 2, 3 desc
 on conflict on constraint former_runs_pkey do update
 set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
   metadata = excluded.metadata, costs = (
-    select coalesce(json_object_agg(s.stage, s.cost)::jsonb, '{}')
+    select coalesce(json_object_agg(s.key, s.sum)::jsonb, '{}')
     from (
-      select c.key as stage, sum(c.value::numeric) as cost
+      select c.key, sum(c.value::numeric)
       from (
         select * from jsonb_each_text(f.costs)
         union all
@@ -124,7 +124,7 @@ $$;
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 stable security definer
-set millrace.callers = people
+set callers = people
 as $$
 select sum(c.cost_usd)
 from (

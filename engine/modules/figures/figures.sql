@@ -32,7 +32,7 @@ create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.sums
 stable
-set millrace.plan = in_order
+set plan = in_order
 as $$
   -- The time from which on all minutes are kept.
   v_kept timestamptz := date_trunc('hour', v_now - make_interval(hours => (
@@ -66,6 +66,14 @@ as $$
   v_stage_id int := case when p_stage is null then 0
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
 
+if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
+  raise exception 'MR002: p_from is %, but must be before p_to, %', p_from, p_to
+    using hint = 'Name both times.';
+elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+  raise exception 'MR002: a step of % is too short for % to %: that is over 2000 rows',
+    p_step, p_from, p_to
+    using hint = 'Take a longer step, or ask for less.';
+end if;
 return query
 select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
   coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
@@ -126,10 +134,6 @@ as $$
     date_trunc('minute', v_now, 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 
-if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then
-  raise exception 'MR002: p_from is %, but must be before p_to, %', p_from, v_to
-    using hint = 'Leave both out for the last hour.';
-end if;
 return query
 select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
 $$;
@@ -144,17 +148,10 @@ stable
 as $$
   v_seconds numeric := extract(epoch from p_step);
 
-if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
-  raise exception 'MR002: p_from is %, but must be before p_to, %', p_from, p_to
-    using hint = 'Name both times.';
-elsif (v_seconds >= 60 and v_seconds % 60 = 0
+if (v_seconds >= 60 and v_seconds % 60 = 0
     and extract(month from p_step) = 0 and extract(year from p_step) = 0) is not true then
   raise exception 'MR002: p_step is %, but must be whole minutes, hours or days', p_step
     using hint = 'Such as 5 minutes, 1 hour, 1 day.';
-elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then
-  raise exception 'MR002: a step of % is too short for % to %: that is over 2000 rows',
-    p_step, p_from, p_to
-    using hint = 'Take a longer step, or ask for less.';
 end if;
 return query
 select *
@@ -169,25 +166,21 @@ $$;
 create view millrace.misconfigured_findings (what, ok, detail) as
 select 'no stage is misconfigured', count(*) = 0, coalesce(
   string_agg(format('%s of %s since %s (attempts: %s): %s', s.name, p.name,
-    coalesce(i.since, h.since), h.n, rtrim(e.message, '.')), '. ' order by p.name, s.name)
+    -- Minutes may be kept for less than a day.
+    case when h.minute < h.hour + interval '1 hour' then h.minute else h.hour end, h.n,
+    rtrim(e.message, '.')), '. ' order by p.name, s.name)
   || '. Once it is set right, hurry or retry these runs', 'none is')
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
 join lateral (
-  select sum((m.codes ->> 'misconfigured')::bigint) as n, min(m.at) as since
+  select sum((m.codes ->> 'misconfigured')::bigint) filter (where m.unit = 'hour') as n,
+    min(m.at) filter (where m.unit = 'hour') as hour,
+    min(m.at) filter (where m.unit = 'minute') as minute
   from millrace.sums m
-  where m.unit = 'hour'
+  where m.unit = any ('{minute,hour}')
     and (m.pipeline_id, m.stage_id) = (s.pipeline_id, s.id)
-    and m.at > (select millrace.now()) - interval '1 day'
+    and m.at > v_now - interval '1 day'
     and m.codes ? 'misconfigured') h on h.n > 0
--- The minutes of the first hour, while they are kept, have the exact minute of the first failure.
-cross join lateral (
-  select min(m.at) as since
-  from millrace.sums m
-  where m.unit = 'minute'
-    and (m.pipeline_id, m.stage_id) = (s.pipeline_id, s.id)
-    and m.at >= h.since and m.at < h.since + interval '1 hour'
-    and m.codes ? 'misconfigured') i
 cross join lateral (
   select f.error ->> 'message' as message
   from (
@@ -203,7 +196,7 @@ cross join lateral (
      join millrace.attempts o on o.run_id = r.id and o.stage_id = s.id
      where (r.pipeline_id, r.failed_stage_id) = (s.pipeline_id, s.id)
        and r.status = 'failed' and r.error_code = 'misconfigured'
-       and r.finished_at > (select millrace.now()) - interval '1 day'
+       and r.finished_at > v_now - interval '1 day'
      order by r.finished_at desc
      limit 20)) c
   join millrace.attempts f on f.id = c.id

@@ -1,35 +1,66 @@
--- Returns what the newest 2,000 runs that a filter finds have cost, by model and tenant, and the 20
--- dearest of these runs. millrace_series() has the cost of days and stages.
--- looked: how many runs were added up. whole: whether no other runs match.
-create function public.millrace_costs(p_query jsonb default '{}') returns jsonb
-stable
-set millrace.plan = for_runs
+-- Returns what attempts cost from since to before, by pipeline, stage, model and tenant, as of the
+-- last sweep, and the 20 dearest of the newest 2,000 runs of this time.
+-- since: null means 30 days before; 400 days ago at most. The answer begins with the hour in which
+-- it lies, or for more than 25 hours ago with the day (UTC).
+-- before: null means now. The answer has the whole of its hour or day.
+-- points: the hours or days with costs, those of the same time before, too.
+-- shares: the 500 highest of each kind. The others are the rest of the sum.
+-- looked: among how many runs the dearest were found. whole: whether no other runs match.
+create function public.millrace_costs(p_query jsonb default '{}')
+set timezone = utc
+set reads = '{"pipeline": "name", "since": "time", "before": "time"}'
 as $$
-  v_caller millrace.caller := millrace.authorize(p_query, millrace.filter_fields());
-  v_found record := millrace.find_runs(
-    millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'), p_query || '{"limit": 2000}');
+  v_pipelines int[] := millrace.pipelines_seen(v_caller, p_query ->> 'pipeline');
+  v_found record := millrace.find_runs(v_pipelines, p_query || '{"limit": 2000}');
+  v_before timestamptz := least((p_query ->> 'before')::timestamptz, v_now);
+  v_since timestamptz := greatest(v_now - interval '400 days',
+    coalesce((p_query ->> 'since')::timestamptz, v_before - interval '30 days'));
+  v_unit text := case when v_since > v_now - interval '25 hours' then 'hour' else 'day' end;
 
+v_since := date_trunc(v_unit, v_since);
 return (
   with spent as materialized (
-    select a.run_id, a.usage ->> 'model' as model, u.usd
-    from unnest(v_found.run_ids) r(id)
-    -- by key
-    cross join lateral (select o.* from millrace.attempts o where o.run_id = r.id offset 0) a
-    cross join lateral (
-      select jsonb_path_query_first(a.usage, '$.cost_usd ? (@ > 0)')::numeric as usd) u
-    where u.usd > 0
+    select p.name as pipeline, t.name as stage, s.at, s.model, s.tenant, s.usd
+    from millrace.costs s
+    join millrace.stages t on t.id = s.stage_id
+    join millrace.pipelines p on p.id = t.pipeline_id
+    where s.unit = v_unit and s.at >= date_trunc(v_unit, v_since - (v_before - v_since))
+      and s.at < v_before and p.id = any (v_pipelines)
+  ), share as (
+    select k.*, sum(c.usd) as usd,
+      row_number() over (partition by k.kind order by sum(c.usd) desc, k.name) as ordinal
+    from (
+      select s.pipeline, s.stage, s.model, s.tenant, sum(s.usd) as usd
+      from spent s
+      where s.at >= v_since
+      group by 1, 2, 3, 4) c
+    cross join lateral (values ('pipeline', c.pipeline, c.pipeline),
+      ('stage', c.pipeline, c.stage), ('model', null, c.model), ('tenant', null, c.tenant)
+    ) k(kind, pipeline, name)
+    group by 1, 2, 3
   )
   select jsonb_build_object(
-    'looked', cardinality(v_found.run_ids), 'whole', v_found.next is null, 'shares', array(
-      select to_jsonb(k)
+    'since', v_since,
+    'points', array(
+      select jsonb_build_object('at', s.at, 'usd', sum(s.usd))
+      from spent s
+      group by s.at
+      order by s.at),
+    'shares', array(
+      select to_jsonb(s) - 'ordinal'
+      from share s
+      where s.ordinal <= 500
+      order by s.kind, s.ordinal),
+    'looked', cardinality(v_found.run_ids), 'whole', v_found.next is null, 'dearest', array(
+      select jsonb_build_object('usd', c.usd) || (millrace.runs_json(array[c.run_id]) -> 0)
       from (
-        select s.model, r.quota_key as tenant, sum(s.usd) as usd
-        from spent s
-        join millrace.runs r on r.id = s.run_id
-        group by 1, 2
-        order by 3 desc
-        limit 500) k), 'dearest', array(
-      select jsonb_build_object('usd', d.usd) || (millrace.runs_json(array[d.run_id]) -> 0)
-      from (
-        select s.run_id, sum(s.usd) as usd from spent s group by 1 order by 2 desc limit 20) d)));
+        select a.run_id,
+          sum(jsonb_path_query_first(a.usage, '$.cost_usd ? (@ > 0)')::numeric) as usd
+        from unnest(v_found.run_ids) r(id)
+        -- by key
+        cross join lateral (select o.* from millrace.attempts o where o.run_id = r.id offset 0) a
+        group by 1
+        order by 2 desc nulls last
+        limit 20) c
+      where c.usd > 0)));
 $$;

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { Costs } from '../../../operators/answers.ts';
 import { costOf } from '../../../operators/numbers.ts';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/engine/children.ts';
 import { signIn } from '../../support/engine/operators.ts';
@@ -246,28 +247,95 @@ test('a book costs what its pages and its table of contents cost as well', async
   ]);
 });
 
-test('the newest runs that a filter finds are added up by model and tenant, with the dearest, for who sees them', async ({
+const sharesOf = ({ shares }: Costs, kind: string) =>
+  shares.filter((share) => share.kind === kind).map(({ name, usd }) => [name, usd]);
+
+test('costs are added up by pipeline, stage, model and tenant, failed attempts too, however many runs there are and whatever is deleted', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two'], { retry: { max_attempts: 1 } }));
+  const ids = await engine.queued('one', 3);
+  await engine.sql.query(`update millrace.runs set quota_key = 'acme' where id in (select max(id) from millrace.runs)`);
+  await work(engine, 'one', 0.5, 'flow', completed, { model: 'small' });
+  await work(engine, 'two', 2, 'flow', (item) => failed(item, { permanent: true }), { model: 'large' });
+  const operator = await signIn(engine, 'otto', {});
+  expect(await operator.ask('costs'), 'as of the last sweep').toMatchObject({ shares: [], looked: 3 });
+  await engine.sql.query('select millrace.sweep()');
+  await engine.sql.query('delete from public.items where id = $1', [ids[0]]);
+  const found = await operator.ask<Costs>('costs', { pipeline: 'flow' });
+  expect(found).toMatchObject({ looked: 2, whole: true, dearest: [1, 2].map(() => ({ usd: 2.5, pipeline: 'flow' })) });
+  expect(sharesOf(found, 'pipeline')).toEqual([['flow', 7.5]]);
+  expect(sharesOf(found, 'stage')).toEqual([
+    ['two', 6],
+    ['one', 1.5],
+  ]);
+  expect(sharesOf(found, 'model')).toEqual([
+    ['large', 6],
+    ['small', 1.5],
+  ]);
+  expect(sharesOf(found, 'tenant'), 'no tenant named').toEqual([
+    ['', 5],
+    ['acme', 2.5],
+  ]);
+  expect(found).toMatchObject({
+    since: '2026-10-03T00:00:00+00:00',
+    points: [{ at: '2026-11-02T00:00:00+00:00', usd: 7.5 }],
+  });
+  const vera = await signIn(engine, 'vera', { pipelines: ['other'] });
+  expect(await vera.ask('costs')).toMatchObject({ looked: 0, shares: [], dearest: [] });
+});
+
+test('the costs of hours and days are exact, beside as many before them, until hours and days are too old', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one']));
-  await engine.queued('one', 3);
-  await engine.sql.query(`update millrace.runs set quota_key = 'acme' where id in (select max(id) from millrace.runs)`);
-  await work(engine, 'one', 0.5, 'flow', (item) => completed(item), { model: 'small' });
   const operator = await signIn(engine, 'otto', {});
-  expect(await operator.ask('costs', { pipeline: 'flow' })).toMatchObject({
-    looked: 3,
-    whole: true,
-    shares: [
-      { model: 'small', tenant: null, usd: 1 },
-      { model: 'small', tenant: 'acme', usd: 0.5 },
-    ],
-    dearest: [1, 2, 3].map(() => ({ usd: 0.5, pipeline: 'flow' })),
+  const spend = async (usd: number) => {
+    await engine.queued('one', 1);
+    await work(engine, 'one', usd);
+    await engine.sql.query('select millrace.sweep()');
+  };
+  const ask = async (since: string, before?: string) => {
+    const answer = await operator.ask<Costs>('costs', { since, ...(before && { before }) });
+    const points = answer.points.map(({ at, usd }) => `${at.slice(8, 13)} ${usd}`);
+    return { since: answer.since.slice(8, 13), ...Object.fromEntries(sharesOf(answer, 'stage')), points };
+  };
+  const day = '2026-11-02';
+  await spend(1);
+  await engine.advance('1 hour');
+  await spend(2);
+  await engine.advance('90 minutes');
+  await spend(4);
+  expect(await ask(`${day}T10:30Z`), 'the whole hour of since, and the present one').toEqual({
+    since: '02T10',
+    one: 6,
+    points: ['02T09 1', '02T10 2', '02T11 4'],
   });
-  expect(await operator.ask('costs', { status: 'failed' })).toEqual({
-    looked: 0,
-    whole: true,
-    shares: [],
-    dearest: [],
+  expect(await ask(`${day}T09:00Z`, `${day}T10:00Z`)).toEqual({ since: '02T09', one: 1, points: ['02T09 1'] });
+  await engine.advance('2 days');
+  expect(await ask(`${day}T10:30Z`), 'the whole day of since').toEqual({
+    since: '02T00',
+    one: 7,
+    points: ['02T00 7'],
   });
-  expect(await (await signIn(engine, 'vera', { pipelines: ['other'] })).ask('costs')).toMatchObject({ looked: 0 });
+  const kept = (unit: string) => engine.value('select sum(usd)::float8 from millrace.costs where unit = $1', [unit]);
+  expect([await kept('hour'), await kept('day')]).toEqual([7, 7]);
+  await engine.advance('1 day');
+  await engine.sql.query('select millrace.sweep()');
+  expect([await kept('hour'), await kept('day')], 'hours are kept for three days').toEqual([null, 7]);
+  await engine.sql.query(`update millrace.settings set value = '2' where name = 'hours_days'`);
+  await engine.advance('1 minute');
+  await engine.sql.query('select millrace.sweep()');
+  expect(await kept('day')).toBe(null);
+});
+
+test('of many tenants the 500 dearest are named, and the others are the rest of the sum', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queued('one', 503);
+  await engine.sql.query(`update millrace.runs set quota_key = 'tenant ' || id`);
+  await work(engine, 'one', 0.25);
+  await engine.sql.query('select millrace.sweep()');
+  const found = await (await signIn(engine, 'otto', {})).ask<Costs>('costs');
+  expect(sharesOf(found, 'tenant')).toEqual(Array(500).fill([expect.stringMatching(/^tenant \d+$/), 0.25]));
+  expect(sharesOf(found, 'pipeline')).toEqual([['flow', 503 * 0.25]]);
 });

@@ -54,6 +54,21 @@ const keepDeleted = `
   from millrace.sums m where m.unit = '%unit' and m.stage_id <> 0 and m.outcome in ('completed', 'failed', 'retried', 'skipped', 'cancelled')
   group by 1, 2`;
 
+/** The costs of hours by model and tenant, where they differ from the recount. */
+const wronglySpent = `
+  select 'model and tenant', coalesce(s.stage_id, r.stage_id), coalesce(s.at, r.at), to_jsonb(s), to_jsonb(r)
+  from (select * from millrace.costs where unit = 'hour') s
+  full join (
+    select a.stage_id, date_trunc('hour', a.finished_at, 'UTC') as at, a.usage ->> 'model' as model, 'acme' as tenant,
+      sum((a.usage ->> 'cost_usd')::numeric) as usd
+    from (table millrace.attempts union all table public.deleted) a
+    where a.usage ? 'cost_usd'
+      and not exists (select from (table millrace.attempts union all table public.deleted) o where o.id = a.parent_id and o.run_id <> a.run_id)
+    group by 1, 2, 3) r using (stage_id, at, model, tenant)
+  where s.usd is distinct from r.usd
+    -- Hours are kept for three days.
+    and at > (select millrace.now() - interval '70 hours')`;
+
 /** The stages' figures by the minute and by the hour, where they differ from the recount. */
 async function differences(engine: Engine): Promise<Row[]> {
   const counts = ['completed', 'failed', 'skipped', 'cancelled', 'measured']
@@ -65,7 +80,7 @@ async function differences(engine: Engine): Promise<Row[]> {
     full join (select stage_id, ${time} as at, ${counts}, coalesce(round(sum(run_ms)), 0) as ms, sum(cost)::float8 as cost from public.recount group by 1, 2) r
       on r.stage_id = t.stage_id and r.at = t.at
     where to_jsonb(t) is distinct from to_jsonb(r)`;
-  return engine.rows(`${differing('minute')} union all ${differing('hour')}`);
+  return engine.rows(`${differing('minute')} union all ${differing('hour')} union all ${wronglySpent}`);
 }
 
 async function play(engine: Engine, worker: Map<string, Worker>, { what, roll }: { what: string; roll: number }) {
@@ -86,10 +101,10 @@ async function play(engine: Engine, worker: Map<string, Worker>, { what, roll }:
       return held.complete(
         items.map((item, place) => {
           const kind = (roll + place) % 6;
-          if (kind === 0) return { ...failed(item, { permanent: true }), usage: { cost_usd: 0.5 } };
+          if (kind === 0) return { ...failed(item, { permanent: true }), usage: { cost_usd: 0.5, model: 'a' } };
           if (kind === 1) return failed(item, { code: 'http_503' });
           if (kind === 2 && roll % 2) return released(item);
-          return { ...completed(item), usage: { cost_usd: 0.25 } };
+          return { ...completed(item), usage: { cost_usd: 0.25, model: 'ab'[roll % 2] } };
         }),
       );
     }
@@ -126,7 +141,9 @@ test('figures are what a recount says, in every minute and hour', { timeout: 200
     const view = (told as string).replaceAll('%unit', time);
     await engine.sql.query(`create view public.told_${time} as ${view}`);
   }
-  await engine.sql.query(`update millrace.settings set value = '9999' where name = 'minutes_hours'`);
+  await engine.sql.query(`update millrace.settings set value = '9999' where name = 'minutes_hours';
+    create function public.name_tenant() returns trigger language plpgsql as $$ begin new.quota_key := 'acme'; return new; end $$;
+    create trigger name_tenant before insert on millrace.runs for each row execute function public.name_tenant()`);
   for (const history of fc.sample(histories, { seed, numRuns })) {
     const workers = new Map<string, Worker>();
     for (const step of history) {

@@ -87,7 +87,7 @@ const reads = {
   'runs under way': `select public.millrace_runs('{"status": "running"}')`,
   'what a change touches': `select public.millrace_touched('{"pipeline": "flow", "stage": "first"}')`,
   'costs of all pipelines': 'select public.millrace_costs()',
-  'costs of a pipeline': `select public.millrace_costs('{"pipeline": "flow", "status": "completed"}')`,
+  'costs of a pipeline': `select public.millrace_costs('{"pipeline": "flow"}')`,
   'a run, with what made its results': `select public.millrace_run('{"run": 5000}')`,
   'progress of a row': `select public.millrace_progress('{"flow": {"77": null}}')`,
   'a preview of failed runs': `select public.millrace_act(
