@@ -1,7 +1,10 @@
 // The columns that the stages of links write, and what people may write, against the real database.
-import { describe, expect } from 'vitest';
-import { projectTest as base, type Engine } from '../support/engine.ts';
-import { extractedJob, Links, recordWords, scraped, stagedJob } from '../support/examples/links.ts';
+import { describe, expect, test as pipelineTest } from 'vitest';
+import { openPipeline, startModel } from '../../packages/test/index.ts';
+import type { StageWork } from '../../packages/test/test.d.ts';
+import type { HandlerContext } from '../../supabase/functions/_millrace/mod.ts';
+import { projectTest as base, type Engine, type Row } from '../support/engine.ts';
+import { extractedJob, Links, pageOf, recordWords, scraped, stagedJob } from '../support/examples/links.ts';
 import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, resume, waiting } from '../support/worker.ts';
 
@@ -9,67 +12,79 @@ const test = base.extend<{ links: Links }>({
   links: async ({ engine }, use) => use(new Links(engine)),
 });
 
-test('a job goes through every word to jobs and companies, and raises its events on the way', async ({
-  engine,
-  links,
-}) => {
-  await recordWords((statement) => engine.sql.query(statement));
-  const id = await links.add('https://www.linkedin.com/jobs/view/3912345678/?trk=x');
-  await links.classify('job');
-  expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'job', classified_by: 'rule' });
-  await links.scrape('scrape_job', 'one');
-  await links.finish('stage_job', stagedJob());
-  await links.finish('extract', extractedJob());
-  expect(await links.row(id)).toMatchObject({ status: 'extracted', attempt_count: 0, last_error: null });
-  const words = await engine.rows('select word from public.words order by id');
-  expect(words.map(({ word }) => word)).toEqual([
-    'new',
-    'classified',
-    'queued',
-    'scraping',
-    'scraped',
-    'staged',
-    'extracted',
+/** Opens the pipeline on links whose pages are drafted as by a scrape; of each page its stages find the same, unless told otherwise. */
+async function openLinks(stages: Record<string, StageWork> = {}) {
+  const fetchPage = async ({ entity: { id } }: { entity: Row }) => {
+    await links.sql('select public.draft_link_page($1, $2, $3)', [id, 'one', pageOf()]);
+    return scraped('one');
+  };
+  const links = await openPipeline('links', {
+    services: [await startModel()],
+    stages: {
+      scrape_job: fetchPage,
+      scrape_post: fetchPage,
+      stage_job: stagedJob(),
+      extract: extractedJob(),
+      ...stages,
+    },
+  });
+  return links;
+}
+
+pipelineTest('a job goes through every word to jobs and companies, and raises its events on the way', async () => {
+  await using links = await openLinks();
+  await recordWords((statement) => links.sql(statement));
+  const id = await links.insert({ raw_url: 'https://www.linkedin.com/jobs/view/3912345678/?trk=x' });
+  await links.expectRow(id).toComplete();
+  expect(await links.sql('select * from public.linkedin_links')).toMatchObject([
+    { status: 'extracted', attempt_count: 0, last_error: null, classification: 'job', classified_by: 'rule' },
   ]);
-  expect(
-    await engine.rows('select title, c.name from public.jobs join public.companies c on c.id = company_id'),
-  ).toEqual([{ title: 'Weaver', name: 'Acme GmbH' }]);
-  expect(await engine.rows('select event from public.link_events where link_id = $1 order by event', [id])).toEqual(
-    ['link.classified', 'link.new', 'raw.persisted', 'staged.persisted'].map((event) =>
-      expect.objectContaining({ event }),
-    ),
+  const words = ['new', 'classified', 'queued', 'scraping', 'scraped', 'staged', 'extracted'];
+  expect(await links.sql('select word from public.words order by id')).toEqual(words.map((word) => ({ word })));
+  expect(await links.sql('select title, c.name from public.jobs join public.companies c on c.id = company_id')).toEqual(
+    [{ title: 'Weaver', name: 'Acme GmbH' }],
+  );
+  expect(await links.sql('select event from public.link_events where link_id = $1 order by event', [id])).toEqual(
+    ['link.classified', 'link.new', 'raw.persisted', 'staged.persisted'].map((event) => ({ event })),
   );
 });
 
-test('a post that offers no job ends extracted without a row in jobs', async ({ engine, links }) => {
-  const id = await links.add('https://a.test/posts/1');
-  await links.classify('post');
-  await links.scrape('scrape_post', 'one');
-  await links.finish('stage_post', { kind: 'post', author: 'B', text: 'Hello', language: 'en', extras: {} });
-  await links.finish('extract', { job: null, company: null, by: 'model' });
-  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
-  expect(await engine.rows('select * from public.jobs')).toEqual([]);
-  expect(await engine.rows('select author, language from public.linkedin_posts_stage')).toEqual([
+pipelineTest('a post that offers no job ends extracted without a row in jobs', async () => {
+  const extras = { read_from: 'text', published_at: null };
+  await using links = await openLinks({
+    stage_post: { kind: 'post', author: 'B', text: 'Hello', language: 'en', extras },
+    extract: { job: null, company: null, by: 'model' },
+  });
+  await links.expectRow(await links.insert({ raw_url: 'https://a.test/posts/1' })).toComplete();
+  expect(await links.sql('select status from public.linkedin_links')).toEqual([{ status: 'extracted' }]);
+  expect(await links.sql('select * from public.jobs')).toEqual([]);
+  expect(await links.sql('select author, language from public.linkedin_posts_stage')).toEqual([
     { author: 'B', language: 'en' },
   ]);
 });
 
-test('a company that is written in several ways is one, and keeps what is known of it', async ({ engine, links }) => {
-  for (const [index, company] of ['Acme GmbH', 'ACME', 'Acme, Inc.'].entries()) {
-    await links.add(`https://a.test/jobs/${index}`);
-    await links.classify('job');
-    await links.scrape('scrape_job', `job ${index}`);
-    await links.finish('stage_job', stagedJob({ company }));
-    const website = index === 0 ? 'https://acme.test/' : null;
-    await links.finish('extract', {
-      ...extractedJob(company),
-      company: { name: company, website, linkedin_url: null, size: null, sector: index === 1 ? 'Cloth' : null },
-    });
+pipelineTest('a company that is written in several ways is one, and keeps what is known of it', async () => {
+  const found: Record<string, Row> = {
+    'Acme GmbH': { website: 'https://acme.test/', sector: null },
+    ACME: { website: null, sector: 'Cloth' },
+    'Acme, Inc.': { website: null, sector: null },
+  };
+  const name = ({ entity }: { entity: Row }) => decodeURIComponent(String(entity.raw_url).split('/').at(-1) ?? '');
+  await using links = await openLinks({
+    stage_job: (input) => stagedJob({ company: name(input) }),
+    extract: (input) => ({
+      ...extractedJob(),
+      company: { name: name(input), linkedin_url: null, size: null, ...found[name(input)] },
+    }),
+  });
+  for (const company of Object.keys(found)) {
+    const id = await links.insert({ raw_url: `https://a.test/jobs/${encodeURIComponent(company)}` });
+    await links.expectRow(id).toComplete();
   }
-  expect(await engine.rows('select name, website, sector from public.companies')).toEqual([
+  expect(await links.sql('select name, website, sector from public.companies')).toEqual([
     { name: 'Acme GmbH', website: 'https://acme.test/', sector: 'Cloth' },
   ]);
-  expect(await engine.value('select count(distinct company_id)::int from public.jobs')).toBe(1);
+  expect(await links.sql('select distinct company_id from public.jobs')).toHaveLength(1);
 });
 
 test('a page becomes the raw row with its attempt alone, once, and leaves no draft behind', async ({
@@ -262,29 +277,22 @@ test('a person’s classification of a link stays, and the pipeline’s may chan
   expect(await links.row(id)).toMatchObject({ status: 'queued', classification: 'post', classified_by: 'person' });
 });
 
-test('while the model’s budget is spent links stay staged, and one call takes them up', async ({ engine, links }) => {
-  const staged = async () => {
-    const id = await links.add(`https://a.test/jobs/${Math.random()}`);
-    await links.classify('job');
-    await links.scrape('scrape_job', id);
-    await links.finish('stage_job', stagedJob());
-    return id;
+pipelineTest('while the model’s budget is spent links stay staged, and one call takes them up', async () => {
+  const extract = (_: object, { reportUsage }: Pick<HandlerContext, 'reportUsage'>) => {
+    reportUsage({ model: 'm', cost_usd: 5, input_tokens: 1000, output_tokens: 100 });
+    return extractedJob();
   };
-  await staged();
-  const worker = await links.worker('extract');
-  const usage = { cost_usd: 5, input_tokens: 1000, output_tokens: 100 };
-  await worker.report({ ...completed(await worker.takeOne(), extractedJob()), usage });
-  const id = await staged();
-  expect(await worker.take(1)).toEqual([]);
-  await engine.sql.query('select millrace.sweep()');
-  expect(await links.row(id)).toMatchObject({ status: 'staged', last_error: null });
-  expect(await engine.rows('select reason from millrace.bypassed')).toEqual([{ reason: 'its budget is spent' }]);
-  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(0);
-  await engine.advance('1 day');
-  await engine.sql.query('select millrace.sweep()');
-  expect(await engine.value(`select millrace.take_up('links', 'extract')`)).toBe(1);
-  await links.finish('extract', extractedJob());
-  expect(await links.row(id)).toMatchObject({ status: 'extracted' });
+  await using links = await openLinks({ extract });
+  await links.expectRow(await links.insert({ raw_url: 'https://a.test/jobs/1' })).toComplete();
+  const id = await links.insert({ raw_url: 'https://a.test/jobs/2' });
+  await links.work();
+  const row = 'select status, last_error from public.linkedin_links where id = $1';
+  expect(await links.sql(row, [id])).toEqual([{ status: 'staged', last_error: null }]);
+  expect(await links.sql('select reason from millrace.bypassed')).toEqual([{ reason: 'its budget is spent' }]);
+  expect(await links.sql(`select from millrace.attempts where state = 'queued'`)).toEqual([]);
+  await links.advance('1 day');
+  expect(await links.sql(`select millrace.take_up('links', 'extract') as taken`)).toEqual([{ taken: 1 }]);
+  await links.expectRow(id).toComplete();
 });
 
 test('the queues have the names that people know, with what waits in each', async ({ engine, links }) => {

@@ -26,7 +26,10 @@ export const stagedJob = (changes: Row = {}): Row => ({
   location: 'Ulm',
   description: 'Weave cloth.',
   salary: null,
-  extras: { read_from: 'json_ld' },
+  extras: {
+    ...{ read_from: 'json_ld', application_url: null, valid_through: null, date_posted: null },
+    ...{ employment_type: null, company_website: null, company_linkedin: null, problems: [] },
+  },
   ...changes,
 });
 
@@ -43,6 +46,15 @@ export const extractedJob = (company = 'Acme GmbH', changes: Row = {}): Row => (
   company: { name: company, website: null, linkedin_url: null, size: null, sector: null },
   by: 'page',
   ...changes,
+});
+
+/** A page as a scrape drafts it. */
+export const pageOf = (html = '<p>Weaver wanted</p>'): Row => ({
+  http_status: 200,
+  html_gzip_base64: gzipSync(html).toString('base64'),
+  raw_json: { json_ld: [], broken: 0, open_graph: {}, meta: {}, title: '', language: null },
+  fingerprint: 'f',
+  notes: { final_url: 'https://a.test/', content_type: 'text/html' },
 });
 
 export class Links {
@@ -88,17 +100,7 @@ export class Links {
 
   /** Drafts a page under a job. */
   async draft(id: string, job: string, html = '<p>Weaver wanted</p>'): Promise<void> {
-    await this.engine.rows('select public.draft_link_page($1, $2, $3)', [
-      id,
-      job,
-      {
-        http_status: 200,
-        html_gzip_base64: gzipSync(html).toString('base64'),
-        raw_json: { json_ld: [], broken: 0, open_graph: {}, meta: {}, title: '', language: null },
-        fingerprint: 'f',
-        notes: { final_url: 'https://a.test/', content_type: 'text/html' },
-      },
-    ]);
+    await this.engine.rows('select public.draft_link_page($1, $2, $3)', [id, job, pageOf(html)]);
   }
 
   /** Fetches the page of the one link that waits for it. */
