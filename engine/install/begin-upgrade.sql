@@ -96,72 +96,66 @@ $edited$;
 -- Drops functions and views of the engine, and the engine's views that call or read them. Raises
 -- where objects of others depend on them.
 create function pg_temp.drop_own(p_functions text[], p_views text[]) returns void
-language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
   v_functions regprocedure[] := array(
     select to_regprocedure(s)
     from unnest(p_functions) s
     where to_regprocedure(s) is not null);
   v_drop text;
   v_detail text;
-begin
-  for v_drop in
-    with recursive gone(id) as (
-      select to_regclass(s)::oid from unnest(p_views) s
-      union
-      select r.ev_class
-      from pg_depend d
-      join pg_rewrite r on r.oid = d.objid
-      where d.classid = 'pg_rewrite'::regclass
-        and d.refclassid = 'pg_proc'::regclass
-        and d.refobjid = any (v_functions)
-      union
-      select r.ev_class
-      from gone g
-      join pg_depend d on d.refclassid = 'pg_class'::regclass
-        and d.refobjid = g.id
-        and d.classid = 'pg_rewrite'::regclass
-      join pg_rewrite r on r.oid = d.objid
-    )
-    select 'drop view ' || string_agg(c.oid::regclass::text, ', ')
+
+for v_drop in
+  with recursive gone(id) as (
+    select to_regclass(s)::oid from unnest(p_views) s
+    union
+    select r.ev_class
+    from pg_depend d
+    join pg_rewrite r on r.oid = d.objid
+    where d.classid = 'pg_rewrite'::regclass
+      and d.refclassid = 'pg_proc'::regclass
+      and d.refobjid = any (v_functions)
+    union
+    select r.ev_class
     from gone g
-    join pg_class c on c.oid = g.id and c.relnamespace = 'millrace'::regnamespace
-    having count(*) > 0
-    union all
-    select 'drop routine ' || f from unnest(v_functions) f
-  loop
-    execute v_drop;
-  end loop;
+    join pg_depend d on d.refclassid = 'pg_class'::regclass
+      and d.refobjid = g.id
+      and d.classid = 'pg_rewrite'::regclass
+    join pg_rewrite r on r.oid = d.objid
+  )
+  select 'drop view ' || string_agg(c.oid::regclass::text, ', ')
+  from gone g
+  join pg_class c on c.oid = g.id and c.relnamespace = 'millrace'::regnamespace
+  having count(*) > 0
+  union all
+  select 'drop routine ' || f from unnest(v_functions) f
+loop
+  execute v_drop;
+end loop;
 exception when dependent_objects_still_exist then
-  get stacked diagnostics v_detail = pg_exception_detail;
-  raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
-    using errcode = 'dependent_objects_still_exist',
-      hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
-        'Nothing has been changed.';
-end
+get stacked diagnostics v_detail = pg_exception_detail;
+raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
+  using errcode = 'dependent_objects_still_exist',
+    hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
+      'Nothing has been changed.';
 $$;
 
 -- Creates or replaces a view. Drops it first where its columns do not only grow, which Postgres
 -- refuses.
 -- p_changed: false leaves an existing view as it is.
 create function pg_temp.put_view(p_name text, p_changed boolean, p_text text) returns void
-language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  if to_regclass(p_name) is not null then
-    if not p_changed then
-      return;
-    end if;
-    begin
-      execute p_text;
-      return;
-    exception when invalid_table_definition then
-      perform pg_temp.drop_own('{}', array[p_name]);
-    end;
+if to_regclass(p_name) is not null then
+  if not p_changed then
+    return;
   end if;
-  execute p_text;
-end
+  begin
+    execute p_text;
+    return;
+  exception when invalid_table_definition then
+    perform pg_temp.drop_own('{}', array[p_name]);
+  end;
+end if;
+execute p_text;
 $$;

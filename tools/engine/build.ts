@@ -52,8 +52,8 @@ function wrapped(items: string[]): string {
     .replace(/,$/, '')}\n    `;
 }
 
-/** A block of engine/install as people write it: its declarations, a blank line, and statements at the margin. */
-const block = /^do (\$\w+\$)\n((?: {2}.*\n)+)\n([\s\S]*?)\n\1;$/gm;
+/** A block or a function of engine/install as people write it: its declarations, a blank line, and statements at the margin. */
+const block = /^(do|as) (\$\w*\$)\n(?:((?: {2}.*\n)+)\n)?([\s\S]*?)\n\2;$/gm;
 
 /** Returns a file of engine/install with whole blocks, and with the values for what it calls '{{name}}'. */
 function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
@@ -62,8 +62,9 @@ function template(engine: string, name: string, values: Record<string, string | 
       .readFileSync(path.join(engine, 'install', name), 'utf8')
       .replace(
         block,
-        (_, quote: string, declared: string, statements: string) =>
-          `do ${quote}\ndeclare\n${declared}begin\n${indented(statements)}\nend\n${quote};`,
+        (_, word: string, quote: string, declared: string | undefined, statements: string) =>
+          `${word === 'as' ? 'language plpgsql\n' : ''}${word} ${quote}\n${declared ? `declare\n${declared}` : ''}` +
+          `begin\n${indented(statements)}\nend\n${quote};`,
       ),
   );
   return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {

@@ -15,7 +15,7 @@ const body = /^(?:as \$|begin atomic$)/m;
 /** The line that opens a body, which the pieces of a split keep. */
 const opening = /(^as \$\w*\$\n)/m;
 /** A body without a block of its own: a query, or statements of which each ends with a semicolon. */
-const blockless = /^as (?:\$\w*\$)\n(?!(?:declare|begin)\n|#)([\s\S]*)\n\$\w*\$$/m;
+const blockless = /^as (?:\$\w*\$)\n(?:#.*\n)?(?!(?:declare|begin)\n|#)([\s\S]*)\n\$\w*\$$/m;
 /** A body of declarations, a blank line, and statements at the margin. */
 const declaring = /^(as \$\w*\$\ndeclare\n(?: .*\n)+)\n(?! )([\s\S]*)\n(\$\w*\$)$/m;
 const query = /^(?:\s|--.*\n)*(?:select|with|insert|update|delete)\b[\s\S]*[^;]$/;

@@ -154,10 +154,12 @@ $$;
 
 -- Raises MR001 where a definition is not compiled, was changed since, or has names that this
 -- database lacks. The compiler has checked the definition's form, and the digest proves that it is
--- unchanged.
+-- unchanged. Only a definition that somebody has signed by hand has words where numbers belong.
 create function millrace.check_definition(p_definition jsonb)
 as $$
   c_compiler constant text := '1';
+  c_remedy constant text :=
+    'Write it with definePipeline() and run `npx millrace sync` of this release.';
   v_given record;
 
 perform millrace.refuse(concat_ws(' ', 'the definition',
@@ -171,7 +173,23 @@ perform millrace.refuse(concat_ws(' ', 'the definition',
     when p_definition ->> 'digest'
       <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
       then 'was changed after it was compiled'
-  end, 'Write it with definePipeline() and run `npx millrace sync` of this release.');
+  end, c_remedy);
+perform millrace.refuse(format('%s: %s is %s, but must be %s', o.name, f.key, f.value, k.wanted),
+  c_remedy)
+from (
+  select 'stage ' || (s ->> 'name') as name, s - '{decision,shows}'::text[] as part
+  from jsonb_array_elements(p_definition -> 'stages') s
+  union all
+  select p, p_definition -> p from unnest('{quota,sla,retention,rules}'::text[]) p) o
+cross join jsonb_path_query(o.part, 'strict $.**') j
+cross join jsonb_each(case jsonb_typeof(j) when 'object' then j end) f
+join (values
+  ('(^|_)(seconds|days|count|burst|usd|limit|flight|backlog|size|workers|concurrency|bytes|attempts'
+    '|factor|jitter|turns|tokens|above|least|n|position)$', '^[][0-9.,e+ -]+$', 'a number'),
+  ('^(lease|timeout|poll_every|deadline|sla|span|hold|recover)$', '^"[0-9.]+ s"$',
+    'a time such as "30 s"')) k(keys, form, wanted)
+  on f.key ~ k.keys and f.value::text !~ k.form and jsonb_typeof(f.value) not in ('object', 'null')
+limit 1;
 for v_given in
   select p.field, p.pattern
   from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)

@@ -8,7 +8,8 @@
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 as $$
   v_look constant int := 5000;
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_pipeline_id);
   v_progress millrace.due_progress;
   v_key text;
   v_due timestamptz;
@@ -17,7 +18,6 @@ as $$
   v_found boolean;
   v_started record;
 
-select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
 execute format('select exists (select from %s e where e.%I <= $1)', v_pipeline.entity_table,
   v_pipeline.due_column)
 into v_found

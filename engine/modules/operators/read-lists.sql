@@ -40,9 +40,9 @@ create function millrace.stages_json(p_pipelines text[], p_quiet boolean) return
 stable
 as $$
 select array(
-  select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
-    else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
-    else jsonb_build_object('backoff', (
+  select to_jsonb(k.h) - 'sla' || jsonb_strip_nulls(jsonb_build_object('unattended', u,
+    'worker', case when (k.s).host is not null then coalesce((k.s).seen, '{}') end,
+    'backoff', case when (k.h).in_backoff > 0 then (
       -- The error is the newest failure behind the ten attempts that are due first.
       select coalesce((array_agg(
           millrace.error_json(f.error, null) || jsonb_build_object('at', f.at) order by f.at desc)
@@ -56,9 +56,8 @@ select array(
         limit 10) a
       left join millrace.attempts o on o.id = a.parent_id
       cross join lateral (
-        select coalesce(a.error, o.error), coalesce(o.finished_at, a.created_at)) f(error, at))) end
-  || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
-    coalesce((k.s).seen, '{}')) end || case when p_quiet then jsonb_build_object(
+        select coalesce(a.error, o.error), coalesce(o.finished_at, a.created_at)) f(error, at))
+    end)) || case when p_quiet then jsonb_build_object(
     'function', (k.s).function_name, 'releases', (k.s).seen -> 'releases', 'costs', (
       select to_jsonb(c) from millrace.row_costs c where c.stage_id = (k.s).id))
     else '{}' end || jsonb_build_object(

@@ -1,12 +1,12 @@
 -- Fails the live runs of rows for good. The message is the text in the row's error column.
 create function millrace.give_up_by_value(p_pipeline_id int, p_ids text[])
 as $$
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_pipeline_id);
   v_run_id bigint;
   v_stage text;
   v_cause text;
 
-select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
 for v_run_id, v_stage, v_cause in execute format($q$
   select distinct on (r.id) r.id, s.name as stage, nullif(btrim(%s), '') as cause
   from millrace.runs r

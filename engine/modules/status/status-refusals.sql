@@ -20,7 +20,8 @@ create function millrace.refuse_move(
 )
 stable
 as $$
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_pipeline_id);
   v_known text := (
     select string_agg(v.value, ', ' order by v.sort_order)
     from millrace.status_values v
@@ -31,7 +32,6 @@ as $$
     from millrace.open_moves(p_version_id, p_live_id, p_until, p_began_from, p_was) m);
   v_remedy text;
 
-select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
 with stage as materialized (
   select s.*, s.id = p_live_id as live
   from millrace.shown_stages s

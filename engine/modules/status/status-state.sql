@@ -39,94 +39,92 @@ returns table (
 stable
 as $$
 #variable_conflict use_column
-begin
-  return query
-  select i.id,
-    case
-      when f.phase = 'ended' then p.status -> 'ends' ->> r.ended_as
-      when f.phase = 'discarded' then r.began_from
-      when f.phase = 'completed' then coalesce(
-        millrace.done_value(w.shows, w.output), w.shows ->> 'asked', (
-        select coalesce(s.shows ->> 'completed', s.ready)
-        from millrace.shown_stages s
-        where s.version_id = r.version_id
-        order by s.demanded, s.ordinal desc
-        limit 1))
-      when f.phase = 'bypassed'
-        then coalesce(d.via, d.shows ->> 'completed', w.shows ->> 'queued')
-      when r.status <> 'running' then coalesce(
-        w.shows -> 'failed' ->> case r.status when 'failed' then w.error ->> 'code' end,
-        p.status ->> 'failed')
-      else w.shows ->> f.phase
-    end, f.phase,
-    case when f.phase not in ('ended', 'discarded', 'bypassed') then w.stage_id end,
-    case
-      when f.phase = 'ended' then w.stage_id
-      when f.phase not in ('discarded', 'bypassed') then d.stage_id
-    end,
-    case
-      when f.phase = 'ended' and w.shows ? 'asked' then millrace.done_value(w.shows, w.output)
-      when f.phase not in ('discarded', 'bypassed') then d.via
-    end,
-    case
-      when r.status = 'completed' then 0
-      else coalesce(w.retry_count, 0) + coalesce(w.state = 'failed', false)::int
-    end,
-    case when f.phase in ('queued', 'backoff') and (w.retry_count > 0 or w.quota_blocked)
-      then w.queue_at end,
-    case
-      when r.status = 'completed' then null
-      when w.error is not null then millrace.owner_message(w.error, w.id)
-      when w.retry_count > 0 then (
-        select millrace.owner_message(o.error, o.id)
-        from millrace.attempts o
-        where o.id = w.parent_id)
-    end, r.id, r.status, r.version_id, r.began_from, w.stage_id
-  from millrace.pipelines p
-  cross join unnest(p_ids) with ordinality i(id, ordinal)
-  left join lateral (
-    select o.* from millrace.runs o
-    where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
-    order by o.entity_id desc, o.id desc limit 1) r on true
-  left join lateral (
-    select a.*, s.kind, s.shows, vs.position, vs.needs
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = r.id
-      and not a.superseded and case r.status
-        when 'running' then a.state < 'completed'
-        when 'completed' then a.state = 'completed'
-          or a.state = 'skipped' and a.error ->> 'code' in ('bypassed', 'discarded')
-        else a.state in ('failed', 'cancelled')
-      end
-    order by vs.position desc, a.number desc
-    limit 1) w on true
-  left join lateral (
-    select a.stage_id, s.shows,
-      case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
-    from millrace.attempts a
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-    join millrace.stages s on s.id = a.stage_id
-    where (r.status = 'running' or w.state = 'skipped')
-      and w.needs <> '{}' and vs.position < w.position
-      and a.run_id = r.id and not a.superseded and a.state = 'completed'
-    order by vs.position desc limit 1) d on true
-  cross join lateral (
-    select case
-        when r.ended_as is not null then 'ended'
-        when w.state = 'skipped' then w.error ->> 'code'
-        when r.status = 'completed' then 'completed'
-        when r.status = 'failed' and w.started_at is not null then 'failed'
-        when r.status <> 'running' then 'dropped'
-        when w.kind = 'manual' then 'asked'
-        when w.state <> 'queued' then 'started'
-        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
-        else 'queued'
-      end as phase offset 0) f
-  where p.id = p_pipeline_id
-  order by i.ordinal;
-end
+return query
+select i.id,
+  case
+    when f.phase = 'ended' then p.status -> 'ends' ->> r.ended_as
+    when f.phase = 'discarded' then r.began_from
+    when f.phase = 'completed' then coalesce(
+      millrace.done_value(w.shows, w.output), w.shows ->> 'asked', (
+      select coalesce(s.shows ->> 'completed', s.ready)
+      from millrace.shown_stages s
+      where s.version_id = r.version_id
+      order by s.demanded, s.ordinal desc
+      limit 1))
+    when f.phase = 'bypassed'
+      then coalesce(d.via, d.shows ->> 'completed', w.shows ->> 'queued')
+    when r.status <> 'running' then coalesce(
+      w.shows -> 'failed' ->> case r.status when 'failed' then w.error ->> 'code' end,
+      p.status ->> 'failed')
+    else w.shows ->> f.phase
+  end, f.phase,
+  case when f.phase not in ('ended', 'discarded', 'bypassed') then w.stage_id end,
+  case
+    when f.phase = 'ended' then w.stage_id
+    when f.phase not in ('discarded', 'bypassed') then d.stage_id
+  end,
+  case
+    when f.phase = 'ended' and w.shows ? 'asked' then millrace.done_value(w.shows, w.output)
+    when f.phase not in ('discarded', 'bypassed') then d.via
+  end,
+  case
+    when r.status = 'completed' then 0
+    else coalesce(w.retry_count, 0) + coalesce(w.state = 'failed', false)::int
+  end,
+  case when f.phase in ('queued', 'backoff') and (w.retry_count > 0 or w.quota_blocked)
+    then w.queue_at end,
+  case
+    when r.status = 'completed' then null
+    when w.error is not null then millrace.owner_message(w.error, w.id)
+    when w.retry_count > 0 then (
+      select millrace.owner_message(o.error, o.id)
+      from millrace.attempts o
+      where o.id = w.parent_id)
+  end, r.id, r.status, r.version_id, r.began_from, w.stage_id
+from millrace.pipelines p
+cross join unnest(p_ids) with ordinality i(id, ordinal)
+left join lateral (
+  select o.* from millrace.runs o
+  where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
+  order by o.entity_id desc, o.id desc limit 1) r on true
+left join lateral (
+  select a.*, s.kind, s.shows, vs.position, vs.needs
+  from millrace.attempts a
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  join millrace.stages s on s.id = a.stage_id
+  where a.run_id = r.id
+    and not a.superseded and case r.status
+      when 'running' then a.state < 'completed'
+      when 'completed' then a.state = 'completed'
+        or a.state = 'skipped' and a.error ->> 'code' in ('bypassed', 'discarded')
+      else a.state in ('failed', 'cancelled')
+    end
+  order by vs.position desc, a.number desc
+  limit 1) w on true
+left join lateral (
+  select a.stage_id, s.shows,
+    case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
+  from millrace.attempts a
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
+  join millrace.stages s on s.id = a.stage_id
+  where (r.status = 'running' or w.state = 'skipped')
+    and w.needs <> '{}' and vs.position < w.position
+    and a.run_id = r.id and not a.superseded and a.state = 'completed'
+  order by vs.position desc limit 1) d on true
+cross join lateral (
+  select case
+      when r.ended_as is not null then 'ended'
+      when w.state = 'skipped' then w.error ->> 'code'
+      when r.status = 'completed' then 'completed'
+      when r.status = 'failed' and w.started_at is not null then 'failed'
+      when r.status <> 'running' then 'dropped'
+      when w.kind = 'manual' then 'asked'
+      when w.state <> 'queued' then 'started'
+      when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
+      else 'queued'
+    end as phase offset 0) f
+where p.id = p_pipeline_id
+order by i.ordinal;
 $$;
 
 -- Returns the values that lead from a row's value to another, and who writes each.

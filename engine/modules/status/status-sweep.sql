@@ -2,10 +2,10 @@
 -- backoff. Returns how many rows it locked and wrote, p_limit at most.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 as $$
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_pipeline_id);
   v_ids text[];
 
-select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
 execute format($q$
   select array(
     select e.%1$I::text

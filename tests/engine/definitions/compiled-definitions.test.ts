@@ -76,3 +76,65 @@ test('any value is written as Postgres writes it, so that both take the same dig
   );
   expect(samples.map(canonicalJson)).toEqual(rows.map((row) => row.text));
 });
+
+/** Copies of a value, each with one of its parts replaced: those for which the replacement is not undefined. */
+function* replaced(value: unknown, by: (part: unknown) => unknown, path = ''): Generator<[string, unknown]> {
+  const other = by(value);
+  if (other !== undefined) yield [path, other];
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value)) {
+    for (const [inner, changed] of replaced(part, by, path ? `${path}.${key}` : key)) {
+      yield [
+        inner,
+        Array.isArray(value) ? Object.assign([...value], { [key]: changed }) : { ...value, [key]: changed },
+      ];
+    }
+  }
+}
+
+/** A definition with a number of each kind. */
+const numbers = {
+  sla: { median_seconds: 60, p95_seconds: 120 },
+  retention: { days: 30 },
+  quota: { column: 'label', starts: { count: 5, per_seconds: 60 }, spending: { usd: 2, per_seconds: 60 } },
+  alerts: { dead: { kind: 'dead', above: 5, least: 2, for_seconds: 60 } },
+  stages: [
+    {
+      name: 'one',
+      retry: { max_attempts: 4, by_code: { timeout: { max_attempts: 2, backoff: { kind: 'list', seconds: [1, 2] } } } },
+      limits: {
+        max_in_flight: 5,
+        rate: { count: 5, per_seconds: 1, burst: 7 },
+        concurrency: { column: 'label', limit: 3 },
+        back_pressure: { stage: 'two', backlog: 100 },
+      },
+      sla_seconds: 60,
+    },
+    { name: 'two', needs: ['one'], retry: { backoff: { kind: 'exponential', factor: 3 } } },
+    { name: 'three', needs: ['two'], kind: 'agent', agent: { max_turns: 3, max_cost_usd: 0.00001 } },
+  ],
+};
+
+test('a signed definition with a word for a number is refused, and the field, the kind and the remedy are named', async ({
+  engine,
+}) => {
+  const { entity } = await engine.pipeline(chain(['only']));
+  const definition = JSON.parse(compiled({ pipeline: 'fresh', entity: { ...entity, projection: 'none' }, ...numbers }));
+  const { compiler: by, digest: _, graph, ...content } = definition as Row;
+  const words = [
+    ...replaced(content, (part) => (typeof part === 'number' || /^\d+ s$/.test(String(part)) ? 'many' : undefined)),
+  ];
+  expect(words.length).toBeGreaterThan(40);
+  for (const [path, changed] of words) {
+    const field = path.split('.').findLast((key) => !/^\d+$/.test(key));
+    expect(await refused(engine, withDigest({ compiler: by, graph, ...(changed as Row) })), path).toMatchObject({
+      code: 'MR001',
+      message: expect.stringMatching(
+        new RegExp(`: ${field} is .*"many".*, but must be a (number|time such as "30 s")$`),
+      ),
+      hint: expect.stringMatching(remedy),
+    });
+  }
+  expect(await engine.value(`select count(*)::int from millrace.pipelines where name = 'fresh'`)).toBe(0);
+  expect(await engine.value('select millrace.define($1)', [JSON.stringify(definition)])).toBe(1);
+});
