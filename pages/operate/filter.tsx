@@ -1,7 +1,7 @@
 // The filter above a list: what it holds goes into the address.
 import type { DeadGroup, Overview } from '../../operators/answers.ts';
 import { usePoll } from '../base/poll.ts';
-import { ask, type Route } from '../base/route.ts';
+import { ask, type Query, type Route } from '../base/route.ts';
 import { read } from './api.ts';
 import { OtherConditions, SavedFilters } from './saved-filters.tsx';
 
@@ -12,6 +12,8 @@ export interface FilterField {
   choices?: string[];
   /** The label of the empty choice; left out, `any`. */
   none?: string;
+  /** Returns what goes into the address instead of a value that is chosen; left out, the value under the name. */
+  into?: (value: string) => Query;
 }
 
 /** The pipelines, the stages of the one that is chosen, and the codes of dead letters, for the fields of these names. */
@@ -43,7 +45,11 @@ export function Filter({ fields, route }: { fields: FilterField[]; route: Route 
         onSubmit={(event) => {
           event.preventDefault();
           const form = new FormData(event.currentTarget);
-          ask(Object.fromEntries(fields.map(({ name }) => [name, String(form.get(name) ?? '').trim()])));
+          const changes = fields.map(({ name, into }): Query => {
+            const value = String(form.get(name) ?? '').trim();
+            return into ? (value ? into(value) : {}) : { [name]: value };
+          });
+          ask(Object.assign({}, ...changes));
         }}
       >
         {fields.map(({ name, label, choices, none = 'any' }) => (

@@ -1,5 +1,6 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
 import { copiesOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
@@ -338,6 +339,9 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
   const { attempt, stage } = of;
   const found = useSignal<WholeAttempt | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
+  const place = useRef<HTMLDivElement>(null);
+  // The button that was pressed is gone.
+  useLayoutEffect(() => place.current?.focus(), [found.value]);
   async function look(): Promise<void> {
     try {
       found.value = await read<WholeAttempt>('attempt', { attempt });
@@ -355,7 +359,7 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
   }
   const { payloads, output, error: fault, log, deleted_after: days, form = null, row = null } = found.value;
   return (
-    <>
+    <div tabIndex={-1} ref={place}>
       {!payloads && <p class="hint">Results are for operators who see payloads.</p>}
       {fault && <Tree value={fault} name="error" />}
       <Log text={log} />
@@ -370,7 +374,7 @@ function Result({ of, isOver }: { of: Edited; isOver: boolean }) {
       {payloads && !isOver && output?.cut === undefined && (
         <EditButtons of={of} form={form} result={output?.value} row={row} />
       )}
-    </>
+    </div>
   );
 }
 

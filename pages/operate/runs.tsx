@@ -2,8 +2,9 @@
 import { useSignal } from '@preact/signals';
 import type { ListedRun } from '../../operators/answers.ts';
 import { count, noneAmong, span } from '../../operators/numbers.ts';
+import { rangeOf, ranges } from '../../operators/ranges.ts';
 import { saidOf } from '../../operators/remedies.ts';
-import { Ago, sinceMs } from '../base/format.tsx';
+import { Ago, databaseNow, sinceMs } from '../base/format.tsx';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -24,6 +25,12 @@ interface Count {
   next: string | null;
 }
 
+/** The beginning of a range that ends now, whatever began or ended it before. */
+const sinceLast = (name: string) => ({
+  since: new Date(databaseNow() - rangeOf(name).seconds * 1000).toISOString(),
+  before: '',
+});
+
 export function Runs(route: Route) {
   const query = asked(route.query, texts, numbers);
   return (
@@ -37,6 +44,7 @@ export function Runs(route: Route) {
           { name: 'error_code', label: 'Error' },
           { name: 'entity', label: 'Row' },
           { name: 'text', label: 'Text' },
+          { name: 'last', label: 'Time', choices: ranges.map(({ name }) => name), into: sinceLast },
         ]}
       />
       <ListedRuns key={JSON.stringify(query)} query={query} />

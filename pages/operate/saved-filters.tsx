@@ -1,6 +1,7 @@
 // Filters that somebody keeps in this browser, by screen, and what an address asks for beside the fields of its filter.
 import { signal } from '@preact/signals';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { Moment } from '../base/format.tsx';
 import { say } from '../base/messages.tsx';
 import { ask, type Route, to } from '../base/route.ts';
 import { readStored, writeStored } from '../base/stored.ts';
@@ -97,7 +98,12 @@ export function OtherConditions({ route, shown }: { route: Route; shown: string[
     <p class="saved">
       {others.map(([name, value]) => (
         <span class="chip" key={name}>
-          {name.replaceAll('_', ' ')}: <Words text={value} most={60} />
+          {name.replaceAll('_', ' ')}:{' '}
+          {/^(since|before)$/.test(name) && Date.parse(value) ? (
+            <Moment at={value} />
+          ) : (
+            <Words text={value} most={60} />
+          )}
           <button type="button" aria-label={`Ask for any ${name}`} onClick={() => ask({ [name]: '' })}>
             ×
           </button>

@@ -176,6 +176,8 @@ test('a result is edited by the form of its schema, and a value that does not fi
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/run/${run}`);
   await page.getByRole('button', { name: /^Show attempt .* of read/ }).click();
+  await page.getByRole('button', { name: 'Edit result' }).waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent), 'the focus').toContain('Edit result');
   await page.getByRole('button', { name: 'Edit result' }).click();
   const dialog = page.getByRole('dialog', { name: 'Edit the result of read' });
   await dialog.getByLabel('title').fill('Green tea');

@@ -46,6 +46,13 @@ test('a filter is kept in the browser, and what no field shows is let go by a cl
   await page.getByRole('button', { name: 'Ask for any since' }).click();
   expect(await page.getByRole('combobox', { name: 'Status' }).inputValue()).toBe('failed');
   await page.waitForURL(/status=failed$/);
+  await page.getByLabel('Time', { exact: true }).selectOption('24h');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.waitForURL(/status=failed&since=/);
+  const since = new URLSearchParams(page.url().split('?')[1]).get('since') ?? '';
+  expect(Date.now() - Date.parse(since) - 86_400_000).toBeLessThan(600_000);
+  await page.getByText('18 match', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Ask for any since' }).click();
   await page.getByRole('button', { name: 'Save this filter' }).click();
   await page.getByLabel('Name').fill('what failed');
   await page.keyboard.press('Enter');
