@@ -2,7 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { describe, expect } from 'vitest';
+import { describe, expect, test as plain } from 'vitest';
+import { openPipeline } from '../../packages/test/index.ts';
+import type { HandlerContext } from '../../supabase/functions/_millrace/mod.ts';
 import { chunks } from '../../supabase/functions/_pipelines/chunks.ts';
 import { documentMonolith } from '../../supabase/functions/_pipelines/document-monolith.ts';
 import { documents } from '../../supabase/functions/_pipelines/documents.ts';
@@ -37,15 +39,20 @@ function draft(documentId: string, letter: string, ordinal: number): Row {
   };
 }
 
-async function addDrafts(engine: Engine, attempt: number, documentId: string, letters: string): Promise<Row[]> {
+type Ask = (statement: string, values?: unknown[]) => Promise<unknown>;
+
+async function draftChunks(ask: Ask, attempt: number, documentId: string, letters: string): Promise<Row[]> {
   const drafts = [...letters].map((letter, index) => draft(documentId, letter, index + 1));
-  await engine.sql.query(
+  await ask(
     `insert into public.chunk_draft select $1, r.document_id, r.id, r.ordinal, r.text, r.tokens, r.start_offset, r.end_offset, r.heading, r.page
      from jsonb_populate_recordset(null::public.chunk, $2) r`,
     [attempt, JSON.stringify(drafts)],
   );
   return drafts;
 }
+
+const addDrafts = (engine: Engine, attempt: number, documentId: string, letters: string) =>
+  draftChunks((...asked) => engine.rows(...asked), attempt, documentId, letters);
 
 const applyChunks = (engine: Engine, attempt: number, documentId: string, chunks: number) =>
   engine.sql.query('select public.apply_chunks($1)', [
@@ -266,7 +273,7 @@ describe('chunks', () => {
     expect(await engine.rows('select attempt_id from public.chunk_draft')).toEqual([{ attempt_id: '3' }]);
   });
 
-  test('take effect together with the completion, and not when some are missing', async ({ engine }) => {
+  test('take effect together with the completion', async ({ engine }) => {
     for (const pipeline of [documentMonolith, chunks, documents]) await engine.define(definitionOf(pipeline));
     await engine.sql.query('update public.document_way set share = 1');
     const id = await addDocument(engine);
@@ -281,14 +288,50 @@ describe('chunks', () => {
     expect(await chunkRows(engine)).toEqual([]);
     await worker.client.query('rollback');
     expect(await chunkRows(engine)).toEqual([]);
-    worker.seq = 1;
-    await worker.complete([completed(item, { chunks: 3, tokens: 2, output_location: 'chunk' })]);
-    expect(await chunkRows(engine)).toEqual([]);
-    const [row] = await engine.rows('select chunking_error from public.document where id = $1', [id]);
-    expect(row?.chunking_error).toMatch(/^the database refused to record this/);
-    expect(await engine.value(`select error ->> 'detail' from millrace.attempts where error is not null`)).toMatch(
-      /reports 3 chunks .*, but has drafted 2/,
+  });
+});
+
+describe('a document in its pipeline', () => {
+  const text = { text_location: 'extracted_text/x.txt', text_sha256: '0'.repeat(64), characters: 9 };
+  const source = { by: 'plain_text', media_type: 'text/plain', source_bytes: 9, pages: null, duration_seconds: null };
+
+  /** Opens documents whose text is two letters, each a chunk and the name of what it tells of; chunking reports so many. */
+  async function openDocuments(chunks: number) {
+    const opened = await openPipeline('documents', {
+      stages: {
+        extraction: { ...text, ...source },
+        chunking: async ({ entity }, { attempt }: Pick<HandlerContext, 'attempt'>) => {
+          await draftChunks((...asked) => opened.sql(...asked), attempt, String(entity.id), 'ab');
+          return { chunks, tokens: 2, output_location: 'chunk' };
+        },
+        kg_ingest: ({ entity }) => opened.sql('select id as key from public.chunk where document_id = $1', [entity.id]),
+        'chunks.kg': ({ entity }) => facts([String(entity.text)]),
+        'chunks.graphiti': { posted: false },
+      },
+    });
+    await opened.sql('update public.document_way set share = 1');
+    const row = { source_path: 'org_red/file.txt', metadata: { clerk_org_id: 'org_red' } };
+    return Object.assign(opened, { id: await opened.begin(row) });
+  }
+
+  plain('becomes its chunks, and what each of them tells', async () => {
+    await using pipeline = await openDocuments(2);
+    const { stages } = await pipeline.expectRow(pipeline.id).toComplete();
+    expect(stages.kg_ingest?.result).toMatchObject({ completed: 2, failed: 0 });
+    expect(await pipeline.sql('select name from public.kg_mention order by 1')).toEqual([{ name: 'a' }, { name: 'b' }]);
+    expect(await pipeline.sql('select * from millrace.check_invariants()')).toEqual([]);
+  });
+
+  plain('shows no chunk where chunking reports more of them than it has drafted', async () => {
+    await using pipeline = await openDocuments(3);
+    await pipeline.work();
+    const [row] = await pipeline.sql('select chunking_error from public.document');
+    expect(row.chunking_error).toMatch(/^the database refused to record this/);
+    const [{ detail }] = await pipeline.sql(
+      `select error ->> 'detail' as detail from millrace.attempts where error is not null`,
     );
+    expect(detail).toMatch(/reports 3 chunks .*, but has drafted 2/);
+    expect(await pipeline.sql('select from public.chunk')).toEqual([]);
   });
 });
 
