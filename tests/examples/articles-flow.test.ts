@@ -27,7 +27,7 @@ const page = {
   language: 'en',
   by: 'page',
 };
-/** What each stage finds. An address says that its article fails, under a code, or is of no interest. */
+/** The results of the stages. An address may say that its article fails, under a code, or is of no interest. */
 const stages: Record<string, StageWork> = {
   fetch: ({ entity }) => {
     const [, code] = /fails-(\w+)/.exec(String(entity.url)) ?? [];

@@ -20,7 +20,7 @@ class Shelf {
   /** How many pages a book has, and how many of the first are scans. */
   readonly books = new Map<unknown, { pages: number; scans: number }>();
 
-  /** What each stage finds. */
+  /** The results of the stages. */
   readonly stages = {
     split: ({ entity }: { entity: Row }) => {
       const of = this.books.get(entity.id)?.pages ?? 0;
