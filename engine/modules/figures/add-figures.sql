@@ -74,9 +74,9 @@ with taken as materialized (
   returning p.*
 ), delta as materialized (
   select t.pipeline_id, t.stage_id, t.outcome, date_trunc('minute', t.at, 'UTC') as minute,
-    sum(u.n) as n, coalesce(sum(u.cost_usd), 0) as cost_usd,
-    coalesce(sum(u.input_tokens), 0) as input_tokens,
-    coalesce(sum(u.output_tokens), 0) as output_tokens,
+    sum(u.n) as n, coalesce(sum(t.cost_usd), 0) as cost_usd,
+    coalesce(sum(t.input_tokens), 0) as input_tokens,
+    coalesce(sum(t.output_tokens), 0) as output_tokens,
     sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
     millrace.count_buckets(array_agg(u.run_ms)) as runs,
     millrace.count_buckets(array_agg(u.wait_ms)) as waits, (
@@ -87,11 +87,9 @@ with taken as materialized (
         where c is not null
         group by c) k) as codes
   from taken t
-  -- Unnests the arrays side by side: the single values of a pulse stand in the row of its first
-  -- time.
-  cross join unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
-    array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
-    u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
+  -- Unnests the arrays side by side: n stands in the row of the first time. A pulse with cost or
+  -- tokens has no times, and so is one row.
+  cross join unnest(array[t.n], t.run_ms, t.wait_ms, t.codes) u(n, run_ms, wait_ms, code)
   group by 1, 2, 3, 4
 ), added as (
   insert into millrace.sums as s (unit, pipeline_id, stage_id, at, outcome, n, cost_usd,
