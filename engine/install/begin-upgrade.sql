@@ -8,10 +8,10 @@ if to_regprocedure('millrace.engine()') is not null then
   select e.level into v_level from millrace.engine() e;
 end if;
 if v_level is distinct from v_from then
-  raise exception 'the upgrade leads from level % to level %, but this database is at level %',
+  raise exception
+    'MR004: the upgrade leads from level % to level %, but this database is at level %',
     v_from, v_to, coalesce(v_level::text, 'none')
-    using errcode = 'MR004',
-      hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
+    using hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
 end if;
 $level$;
 

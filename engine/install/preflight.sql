@@ -49,7 +49,7 @@ else
   end if;
 end if;
 if v_faults <> '{}' then
-  raise exception 'Millrace cannot be installed: %', array_to_string(v_faults, '; ')
-    using errcode = 'MR004', hint = 'Nothing has been made. Mend all of it, then install again.';
+  raise exception 'MR004: Millrace cannot be installed: %', array_to_string(v_faults, '; ')
+    using hint = 'Nothing has been made. Mend all of it, then install again.';
 end if;
 $preflight$;

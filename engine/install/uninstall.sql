@@ -10,8 +10,8 @@ do $uninstall$
   v_others text[];
 
 if to_regprocedure('millrace.engine()') is null then
-  raise exception 'there is no Millrace in this database'
-    using errcode = 'MR003', hint = 'Nothing has been removed.';
+  raise exception 'MR003: there is no Millrace in this database'
+    using hint = 'Nothing has been removed.';
 end if;
 -- to_regprocedure() of Postgres 15 raises for a type that does not exist. The types are dropped
 -- last.
@@ -64,9 +64,8 @@ from (
   group by p.name
 ) l;
 if v_live is not null then
-  raise exception 'runs are live: %', v_live
-    using errcode = 'MR004',
-      hint = 'Cancel them: select millrace.cancel(id) from millrace.runs where status = '
+  raise exception 'MR004: runs are live: %', v_live
+    using hint = 'Cancel them: select millrace.cancel(id) from millrace.runs where status = '
         '''running''. Nothing has been removed.';
 end if;
 

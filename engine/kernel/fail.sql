@@ -129,7 +129,7 @@ else
       coalesce((v_backoff ->> 'cap_seconds')::float8, 300))
     * (1 + coalesce((v_backoff ->> 'jitter')::float8, 0.2) * (2 * random() - 1));
 end if;
-return millrace.now() + make_interval(secs => greatest(v_seconds,
+return v_now + make_interval(secs => greatest(v_seconds,
   least(coalesce((p_error ->> 'retry_after_ms')::float8, 0) / 1000, 86400)));
 $$;
 

@@ -17,7 +17,7 @@ as $$
 if not exists (
     select from millrace.log l
     where l.code = p_code
-      and l.at > (select millrace.now()) - p_once
+      and l.at > v_now - p_once
       and l.detail @> p_per) then
   insert into millrace.log (level, code, message, detail)
   values (p_level, p_code, p_message, p_detail);

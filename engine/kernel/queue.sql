@@ -250,7 +250,6 @@ create function millrace.queue_stage(
   p_start text default 'written', p_done_before int default null
 )
 as $$
-  v_began_at timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_stage millrace.version_stages;
   v_on record;
@@ -313,7 +312,7 @@ v_begun := millrace.begin_new_runs(v_stage, v_new,
 if v_on.has_quota then
   perform millrace.hook_started(
     case when v_on.alone and v_stage.unconditional then v_live
-      else v_live || v_begun.begun end, v_began_at);
+      else v_live || v_begun.begun end, v_now);
 end if;
 perform millrace.hook_entities_changed(p_pipeline_id, p_entity_ids);
 perform millrace.wake(v_wake || v_begun.ready);

@@ -30,8 +30,9 @@ return coalesce((
   where r.entity_id = p_id and r.pipeline_id = p_pipeline_id and r.copy_key is not null), (
   select p_id
   from millrace.pipelines p
+  -- Texts have a collation.
   join pg_attribute a on a.attrelid = p.entity_table and a.attname = p.entity_key
-  join pg_type t on t.oid = a.atttypid and t.typcategory = 'S'
+    and a.attcollation <> 0
   where p.id = p_pipeline_id));
 $$;
 
@@ -207,7 +208,7 @@ order by a.id + 0
 for update;
 with cancelled as (
   update millrace.attempts a
-  set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
+  set state = 'cancelled', finished_at = v_now, queue_at = null, poll_at = null,
     deadline_at = null, late_at = null,
     error = '{"code": "cancelled", "message": "cancelled"}'
   from millrace.runs r

@@ -20,7 +20,7 @@ if p_why ->> 'code' = 'failed' then
   where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'skipped'
     and not a.superseded;
 elsif not p_why ? 'on_demand' then
-  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
 end if;
 -- A user's trigger may have ended a run or started the stage over. runs_at() leaves such runs out.
 p_run_ids := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');

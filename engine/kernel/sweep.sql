@@ -61,7 +61,7 @@ select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done)
 if not found then
   -- The time is written as JSON writes it, which no DateStyle changes.
   update millrace.settings s
-  set value = trim('"' from to_jsonb(millrace.now())::text)
+  set value = trim('"' from to_jsonb(v_now)::text)
   where s.name in (
     select o.name
     from millrace.settings o
@@ -139,7 +139,7 @@ loop
   v_tokens := array(
     select c.token
     from millrace.claims c
-    where p_part = 'leases' and c.expires_at <= (select millrace.now())
+    where p_part = 'leases' and c.expires_at <= v_now
     for update skip locked);
   v_done := millrace.apply_outcomes_guarded(array(
     select millrace.work_on(a, r.entity_id, 'failed', p_error => case

@@ -44,12 +44,10 @@ where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
     -- A stage whose limits are used up is woken later: by a worker that frees a slot, or by the
     -- sweep.
     and (s.limits is null or millrace.hook_has_room(s))));
-if v_wakes || v_at_workers <> '{}' then
-  insert into millrace.wake_ups (stage_id, woken_at)
-  select r, v_now
-  from unnest(v_wakes || v_at_workers) r
-  order by r;
-end if;
+insert into millrace.wake_ups (stage_id, woken_at)
+select r, v_now
+from unnest(v_wakes || v_at_workers) r
+order by r;
 -- An Edge Function knows the project's address alone, so the database posts to processes itself.
 if v_at_workers is not null then
   perform millrace.post(s.function_name,

@@ -21,7 +21,7 @@ as $$
   v_known jsonb;
 
 if p_worker is null or p_host is null or p_seq is null
-  or p_limit is null or p_limit not between 0 and 1000 then
+  or (p_limit between 0 and 1000) is not true then
   raise exception
     'MR002: p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
     'p_limit is %', coalesce(p_limit::text, 'null')
@@ -87,7 +87,7 @@ as $$
 
 -- Gates with limits may pass rows: no user keeps this transaction open.
 perform set_config('millrace.commits_soon', 'on', true);
-if p_limit is null or p_limit not between 0 and 1000 then
+if (p_limit between 0 and 1000) is not true then
   raise exception 'MR002: p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
     using hint = 'Send the number of attempts to claim next, 0 for none.';
 end if;
@@ -132,7 +132,7 @@ if v_filled.kept < cardinality(v_items) then
       'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
     from unnest(v_filled.p_items[v_filled.kept + 1:]) i), 'attempt'));
 end if;
-update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
+update millrace.workers w set heartbeat_at = v_now where w.id = v_worker.id;
 return millrace.claim_answer(p_call,
   case when v_filled.kept = 0 then 'empty' else 'working' end,
   'repeated answer', v_filled.batch, array(
@@ -191,7 +191,7 @@ if (case
       then not exists (
         select from millrace.wake_ups r
         where r.stage_id = v_stage.id
-          and r.woken_at > (select millrace.now()) - interval '2 seconds')
+          and r.woken_at > v_now - interval '2 seconds')
         and v_stage.max_workers > millrace.live_workers(v_stage.id)
         and millrace.has_ready_work(v_stage.id)
   end) then
@@ -206,8 +206,8 @@ end if;
 v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
   and not millrace.must_stay(v_worker);
 update millrace.workers w
-set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
-  left_at = case when v_left then millrace.now() else w.left_at end,
+set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = v_now,
+  left_at = case when v_left then v_now else w.left_at end,
   leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
   in_work = v_worker.in_work + v_kept, taken = w.taken + v_kept
 where w.id = v_worker.id;
@@ -471,13 +471,13 @@ end if;
 -- ready.
 if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
   update millrace.workers w
-  set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
+  set leave_tries = w.leave_tries + 1, heartbeat_at = v_now
   where w.id = p_worker;
   return '{"left": false, "wake": []}';
 end if;
 -- Signs off before the wake-up, since stages_to_wake() would count the worker as live.
 update millrace.workers w
-set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
+set left_at = v_now, in_work = cardinality(millrace.attempts_in_work(p_worker))
 where w.id = p_worker;
 -- Where another transaction has the lock, it may be queueing work and rely on this worker.
 return jsonb_build_object('left', true, 'wake', case when p_hand_over and (
@@ -506,5 +506,5 @@ return millrace.has_ready_work(p_worker.stage_id) and not exists (
   join millrace.workers w on w.id = c.worker_id
   where c.host = p_worker.host and w.id <> p_worker.id and w.left_at is null
     and w.stage_id = p_worker.stage_id
-    and c.expires_at > (select millrace.now()));
+    and c.expires_at > v_now);
 $$;

@@ -17,7 +17,7 @@ import { codeStatements, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './release.ts';
 import type { Statement } from './statement.ts';
 import { withStoredComments } from './store-comments.ts';
-import { indented } from './write-headers.ts';
+import { coded, indented } from './write-headers.ts';
 
 const heading =
   '-- Millrace, built of engine/ by tools/build.ts: there are its comments, in the files named here. Change it there.';
@@ -65,7 +65,8 @@ function template(engine: string, name: string, values: Record<string, string | 
         (_, word: string, quote: string, declared: string | undefined, statements: string) =>
           `${word === 'as' ? 'language plpgsql\n' : ''}${word} ${quote}\n${declared ? `declare\n${declared}` : ''}` +
           `begin\n${indented(statements)}\nend\n${quote};`,
-      ),
+      )
+      .replaceAll(coded, "$1$3errcode = '$2', "),
   );
   return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
     const value = values[key];

@@ -125,7 +125,7 @@ const named =
 const anything = /^( *)exception when anything then$/gm;
 
 /** An error's code, before its message: `raise exception 'MR003: there is no run %', p_run using hint = …`. */
-const coded = /(\braise exception\s+')([A-Z0-9]{5}): ([\s\S]*?\busing )(?=hint\b)/g;
+export const coded = /(\braise exception\s+')([A-Z0-9]{5}): ([\s\S]*?\busing )(?=hint\b)/g;
 
 /** Indents the statements of a body, and puts those in plpgsql between `begin` and `end`. */
 function withBlock(statement: Statement): Statement {

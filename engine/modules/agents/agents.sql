@@ -66,7 +66,7 @@ perform millrace.refuse(v_fault,
 insert into millrace.turns
   (run_id, stage_id, stage_run, seq, kind, call_id, content, usage, attempt_id, created_at)
 select v_attempt.run_id, v_attempt.stage_id, v_stage_run, t.seq, t.kind, t.call_id, t.content,
-  nullif(t.usage, 'null'), v_attempt.id, millrace.now()
+  nullif(t.usage, 'null'), v_attempt.id, v_now
 from jsonb_to_recordset(p_turns)
   as t(seq numeric, kind text, call_id text, content jsonb, usage jsonb)
 where t.seq >= v_next_seq;

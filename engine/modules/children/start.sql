@@ -85,7 +85,7 @@ with made as (
     metadata_id, given, quota_of, quota_key, created_at)
   select p_child.id, p_child.current_version_id, i.entity_id, r.trace_id, f.id, i.key,
     case when p_child.metadata_column is null then r.metadata_id else i.metadata_id end,
-    i.given::int[], r.quota_of, r.quota_key, millrace.now()
+    i.given::int[], r.quota_of, r.quota_key, v_now
   from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults,
     case when p_child.has_given then millrace.given_at_first(p_child, p_entity_ids) end)
     i(fan_out_id, key, entity_id, metadata_id, fault, given)
@@ -125,7 +125,7 @@ select a.run_id, p_stage_id, a.id, v_child.id, 1, 1
 from millrace.add_waiting(p_stage_id, p_run_ids, 'children', v_child.name) a
 on conflict (run_id, stage_id) where state = 'open' do update
 set attempt_id = excluded.attempt_id, spawned = 1, total = 1, retry_children = false;
-perform millrace.show_stage(p_stage_id, p_run_ids, 'started', millrace.now(), v_child.name);
+perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now, v_child.name);
 select array_agg(f.id) as fan_outs, array_agg('1'::text) as keys,
   array_agg(r.entity_id) as entity_ids
 into v_of

@@ -163,8 +163,7 @@ as $$
   v_given record;
 
 perform millrace.refuse(concat_ws(' ', 'the definition',
-    case when jsonb_typeof(p_definition) = 'object'
-      then 'of pipeline ' || (p_definition ->> 'pipeline') end) || ' ' || case
+    'of pipeline ' || (p_definition ->> 'pipeline')) || ' ' || case
     when jsonb_typeof(p_definition) is distinct from 'object'
       or not p_definition ?& '{compiler,digest}' then 'is not compiled'
     when p_definition ->> 'compiler' <> c_compiler
@@ -174,8 +173,8 @@ perform millrace.refuse(concat_ws(' ', 'the definition',
       <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
       then 'was changed after it was compiled'
   end, c_remedy);
-perform millrace.refuse(format('%s: %s is %s, but must be %s', o.name, f.key, f.value, k.wanted),
-  c_remedy)
+perform millrace.refuse(
+  format('%s: %s is %s, but must be a number', o.name, f.key, f.value), c_remedy)
 from (
   select 'stage ' || (s ->> 'name') as name, s - '{decision,shows}'::text[] as part
   from jsonb_array_elements(p_definition -> 'stages') s
@@ -185,9 +184,8 @@ cross join jsonb_path_query(o.part, 'strict $.**') j
 cross join jsonb_each(case jsonb_typeof(j) when 'object' then j end) f
 join (values
   ('(^|_)(seconds|days|count|burst|usd|limit|flight|backlog|size|workers|concurrency|bytes|attempts'
-    '|factor|jitter|turns|tokens|above|least|n|position)$', '^[][0-9.,e+ -]+$', 'a number'),
-  ('^(lease|timeout|poll_every|deadline|sla|span|hold|recover)$', '^"[0-9.]+ s"$',
-    'a time such as "30 s"')) k(keys, form, wanted)
+    '|factor|jitter|turns|tokens|above|least|n|position)$', '^[][0-9.,e+ -]+$'),
+  ('^(lease|timeout|poll_every|deadline|sla|span|hold|recover)$', '^"[0-9.]+ s"$')) k(keys, form)
   on f.key ~ k.keys and f.value::text !~ k.form and jsonb_typeof(f.value) not in ('object', 'null')
 limit 1;
 for v_given in

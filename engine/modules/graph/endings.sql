@@ -14,7 +14,7 @@ as $$
   v_changes millrace.change[];
   v_stage_id int;
 
-v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
+v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
 -- Leaves out the stage itself: children of its fan-out that still run go on.
 perform millrace.cancel_attempts(v_runs, v_stages);
 perform millrace.end_runs(v_runs, 'completed', p_ended_as => p_name);
@@ -46,7 +46,7 @@ foreach v_stage_id in array v_stages loop
         where d.run_id = r.id and d.stage_id = v_stage_id
         limit 1)
       and millrace.is_latest_run(r.id)
-    order by r.id), 'skipped', millrace.now());
+    order by r.id), 'skipped', v_now);
 end loop;
 perform millrace.hook_spent(s, p_items)
 from millrace.stages s

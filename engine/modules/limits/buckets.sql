@@ -46,7 +46,7 @@ $$;
 create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
 insert into millrace.buckets (limit_id, key, tokens, refilled_at)
-select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
+select l.id, t.key, r.tokens - p_each * t.many, v_now
 from millrace.limited_stages m
 join millrace.limits l on l.id = m.limit_id and l.limits ?| '{rate,key_rate}'
 cross join lateral (

@@ -110,7 +110,7 @@ end if;
 wait_ms := case
   when room > 0 then null
   when v_free < 1
-    then ceil(1000 * least(86400, extract(epoch from v_opens_at - millrace.now())))
+    then ceil(1000 * least(86400, extract(epoch from v_opens_at - v_now)))
   -- Room depends on another stage, which wakes no worker of this one.
   when v_free > 0 or v_behind = 0 or v_in_work and p_limit.stage_id is null then 1000
 end;

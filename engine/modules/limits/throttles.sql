@@ -85,7 +85,7 @@ v_limit := millrace.lock_limit_named(p_stage.id, v_name);
 update millrace.limits l
 set throttle = v_limits, until = (p_request ->> 'until')::timestamptz,
   reason = p_request ->> 'reason', journal_entry = p_entry,
-  throttled_at = millrace.now()
+  throttled_at = v_now
 where l.id = v_limit.id;
 perform millrace.follow_limit(v_limit.id);
 return jsonb_strip_nulls(jsonb_build_object('limit', v_name, 'limits', v_limits, 'until',
