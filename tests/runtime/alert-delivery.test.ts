@@ -282,6 +282,16 @@ describe('an alert that can be acted on', () => {
     (await deliver({}, message)).received[0]?.body ?? '';
   const textOf = async (message: AlertMessage) => (JSON.parse(await sent(message)) as { text: string }).text;
 
+  test('leads to the dead letters where runs of the same cause are dead, else to the stage', async () => {
+    const dead = failing(8, 'intel', { kind: 'dead', rule: 'dead', stage: null, value: 12, above: 10 });
+    for (const events of [[dead], [failing(7, 'intel'), dead]]) {
+      expect(await sent(told(events, { kind: 'email' }))).toContain(`${page_url}#/dead/leads`);
+    }
+    expect(await sent(told([failing(7, 'intel')], { kind: 'email' }))).toContain(
+      `${page_url}#/pipeline/leads?stage=intel`,
+    );
+  });
+
   test('tells by each channel the project, the place, today’s value, what to do, the page, and a silence for an hour', async () => {
     const facts = failing(7, 'intel', { value_now: 0.62, detail_now: 'rate_limited' });
     const wanted = [

@@ -6,7 +6,7 @@ export const SILENCE_MINUTES = 60;
 
 /** The links and commands of an alert, or of several with one cause. */
 export interface AlertLinks {
-  /** URL of the operator’s page for the first alert; null if page_url is not set. */
+  /** URL of the operator’s page for the alerts; null if page_url is not set. */
   page: string | null;
   /** URL of the dialog that silences the alerts, filled in; null if page_url is not set. */
   silence: string | null;
@@ -14,15 +14,15 @@ export interface AlertLinks {
   command: string;
 }
 
-/** Returns the links of alerts by their numbers. The page is that of the first alert. */
+/** Returns the links of alerts by their numbers. The page is that of one of them: the dead letters with their errors, or its stage. */
 export function linksOf(
   ids: number[],
-  { pipeline, stage }: AlertFacts,
+  { kind, pipeline, stage }: AlertFacts,
   { page_url, project }: { page_url?: string | null | undefined; project: string | null },
 ): AlertLinks {
-  const place = pipeline
-    ? `/pipeline/${encodeURIComponent(pipeline)}${stage ? `?${new URLSearchParams({ stage })}` : ''}`
-    : '/settings';
+  const screen = kind === 'dead' ? '/dead/' : '/pipeline/';
+  const at = stage && kind !== 'dead' ? `?${new URLSearchParams({ stage })}` : '';
+  const place = pipeline ? `${screen}${encodeURIComponent(pipeline)}${at}` : '/settings';
   const dialog = `/alerts?${new URLSearchParams({ silence: ids.join(' '), minutes: String(SILENCE_MINUTES) })}`;
   return {
     page: addressOf(page_url, place),

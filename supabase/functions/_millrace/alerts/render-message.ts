@@ -109,7 +109,9 @@ function linesOf(group: EventGroup): string[] {
 
 function linksIn(group: EventGroup, places: AlertMessage): AlertLinks | undefined {
   const ids = group.flatMap(({ event, alert }) => (event === 'raised' && alert !== undefined ? [alert] : []));
-  return ids.length > 0 ? linksOf(ids, group[0], places) : undefined;
+  // The page of dead letters has the error whole, with what helps and the retry of all.
+  const of = group.find(({ kind }) => kind === 'dead') ?? group[0];
+  return ids.length > 0 ? linksOf(ids, of, places) : undefined;
 }
 
 function shownGroups(message: AlertMessage): EventGroup[] {
