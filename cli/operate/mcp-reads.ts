@@ -9,7 +9,7 @@ import type { Finding } from '../project/read-health.ts';
 import type { Api } from './ask-api.ts';
 import { remedyOf } from './help-lines.ts';
 import { readAlerts } from './read-alerts.ts';
-import { sayWaiting } from './say-waiting.ts';
+import { withWaits } from './say-waiting.ts';
 
 const name = z.string().max(100);
 const text = z.string().max(500);
@@ -118,11 +118,11 @@ async function alerts(api: Api, given: Record<string, unknown>): Promise<object>
   return { ...answer, alerts: answer.alerts.map((of) => ({ ...of, playbook: readable(of.playbook) })) };
 }
 
-/** Resolves to a run, behind what its attempts wait for. */
+/** Resolves to a run, behind what it waits for. */
 async function run(api: Api, given: Record<string, unknown>): Promise<object> {
-  const answer = await api.read<Run>('run', given);
-  const waits = sayWaiting(answer);
-  return { ...(waits.length > 0 && { waits }), ...withHelp(answer) };
+  const { waits, unattended, ...answer } = await withWaits(api, await api.read<Run>('run', given));
+  const reasons = unattended?.map((of) => ({ ...of, remedy: asCommands(of.remedy) }));
+  return withHelp({ ...(waits.length > 0 && { waits }), ...(reasons && { unattended: reasons }), ...answer });
 }
 
 /** Returns a tool that hands over what one read of the API answers. */

@@ -7,6 +7,7 @@ import { costOf, many, span } from '../../operators/numbers.ts';
 import { sayOrigin, stageOf, upstreamOf } from '../../operators/origin.ts';
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
+import { asCommands } from '../project/as-commands.ts';
 import { type Context, numberIn, numberOf } from './context.ts';
 import { helpLines } from './help-lines.ts';
 import { journalRows } from './journal.ts';
@@ -14,7 +15,7 @@ import { between, moment } from './moments.ts';
 import { definePlaced } from './open-place.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
-import { sayWaiting } from './say-waiting.ts';
+import { type RunWithWaits, withWaits } from './say-waiting.ts';
 import { keepDrawing } from './screen.ts';
 import { type Column, table, terminalWidth, words, wrap } from './table.ts';
 
@@ -37,8 +38,9 @@ async function showRun(context: Context): Promise<0> {
   if (attempt !== undefined) return showAttempt(context, attempt);
   const [word] = context.words;
   if (word === undefined) throw new CommandError('Name a run, or --attempt N.', 2);
-  const read = () =>
-    readLists<Run>(context.api, 'run', { run: numberIn(word, 'RUN') }, 'stages', 'attempts', 'children', 'journal');
+  const of = { run: numberIn(word, 'RUN') };
+  const read = async () =>
+    withWaits(context.api, await readLists<Run>(context.api, 'run', of, 'stages', 'attempts', 'children', 'journal'));
   const { origin } = context.values;
   if (typeof origin === 'string') return showOrigin(context, await read(), origin);
   return showUntilOver(context, read, runLines, ({ status }) => status !== 'running');
@@ -86,7 +88,7 @@ function showOrigin(context: Context, run: Run, named: string): 0 {
   return 0;
 }
 
-function runLines(run: Run): string[] {
+function runLines(run: RunWithWaits): string[] {
   return [
     ...summary(run),
     '',
@@ -98,7 +100,7 @@ function runLines(run: Run): string[] {
   ];
 }
 
-function summary(run: Run): string[] {
+function summary(run: RunWithWaits): string[] {
   const took = `${run.ended_at ? 'took' : 'runs for'} ${between(run.began_at, run.ended_at)}`;
   const cost = costOf(run) && ` · ${costOf(run)}`;
   const faults = (run.at ?? []).filter(({ error }) => error);
@@ -124,10 +126,10 @@ function summary(run: Run): string[] {
     ...run.attempts.flatMap(({ stage, doubts, superseded }) =>
       doubts && !superseded ? wrap(`⚠ ${words(stage)}: ${words(doubts)}`, terminalWidth()).map(pc.yellow) : [],
     ),
-    ...sayWaiting(run).flatMap((text) => wrap(words(text), terminalWidth())),
+    ...run.waits.flatMap((text) => wrap(words(text), terminalWidth())),
     ...(run.unattended ?? []).flatMap(({ stage, why, remedy }) => [
       ...wrap(`▲ ${words(stage)}: ${words(why)}`, terminalWidth()).map(pc.red),
-      ...wrap(words(remedy), terminalWidth() - 2).map((text) => `  ${text}`),
+      ...wrap(words(asCommands(remedy)), terminalWidth() - 2).map((text) => `  ${text}`),
     ]),
     ...(run.status === 'failed' ? [pc.dim(`Retry: npx millrace retry ${run.run}`)] : []),
   ];

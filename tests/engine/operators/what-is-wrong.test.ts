@@ -149,6 +149,20 @@ const broken: Broken[] = [
     remedy: /select public\.millrace_decide\(\d+, ANSWER\).*npx millrace skip \d+ --stage only/,
   },
   {
+    project: 'a stage that somebody has paused',
+    harm: async (engine) => {
+      await (await withSecretKey(engine)).act('pause', {
+        pipeline: 'flow',
+        stage: 'only',
+        operator: 'ann',
+        reason: 'legal reads it',
+      });
+      await engine.queued('only');
+    },
+    cause: /"waits":\["only is paused( by \w+)?: legal reads it/,
+    remedy: /npx millrace unpause flow only lets it go on/,
+  },
+  {
     project: 'a table whose trigger refuses what the engine writes',
     harm: async (engine) => {
       await engine.queued('only');
