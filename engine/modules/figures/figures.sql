@@ -135,7 +135,9 @@ as $$
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 
 return query
-select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
+select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to,
+  -- Postgres subtracts no infinite times. summed_figures() refuses these.
+  case when isfinite(v_from) and isfinite(v_to) then v_to - v_from end);
 $$;
 
 -- Returns the figures of millrace.figures(), a row for each p_step from p_from to before p_to, also

@@ -295,6 +295,7 @@ test.for([
   [`millrace.figures('flow', 'nope')`, 'MR003', 'there is no stage nope in a pipeline flow'],
   [`millrace.figures('flow', null, 'tomorrow', 'today')`, 'MR002', 'must be before p_to'],
   [`millrace.figures('flow', null, '-infinity')`, 'MR002', 'must be before p_to'],
+  [`millrace.figures('flow', null, null, 'infinity')`, 'MR002', 'must be before p_to'],
   [`millrace.series('flow', null, null, now(), '1 hour')`, 'MR002', 'must be before p_to'],
   [`millrace.series('flow', null, 'today', 'tomorrow', '0')`, 'MR002', 'must be whole minutes, hours or days'],
   [`millrace.series('flow', null, 'today', 'tomorrow', '-1 hour')`, 'MR002', 'must be whole minutes, hours or days'],
