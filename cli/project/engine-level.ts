@@ -1,6 +1,7 @@
 // Which level of the engine a project's migrations lead to, read from their texts.
 import fs from 'node:fs';
 import path from 'node:path';
+import { withoutReturns } from './change-set.ts';
 import { migrationsOf, type Project } from './find-project.ts';
 
 /** Where `millrace.engine()` says its level; a dump of the schema, such as `migration squash` writes, quotes names. */
@@ -37,10 +38,10 @@ export function engineState(texts: string[]): EngineState {
   return state;
 }
 
-/** Returns the texts of a project's migrations, in their order. */
+/** Returns the texts of a project's migrations, in their order, with their lines ended as ours are. */
 export function migrationTexts(project: Project): string[] {
   return migrationsOf(project).map((name) =>
-    fs.readFileSync(path.join(project.root, 'supabase', 'migrations', name), 'utf8'),
+    withoutReturns(fs.readFileSync(path.join(project.root, 'supabase', 'migrations', name), 'utf8')),
   );
 }
 

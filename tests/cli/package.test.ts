@@ -247,6 +247,7 @@ test('views and traces come as migrations once, and an upgrade writes again what
   expect(renewed.slice(0, 3)).toEqual(written);
   expect(fs.readFileSync(path.join(place, renewed[3] ?? ''), 'utf8')).toBe(text);
   expect(renewed).toHaveLength(4);
+  for (const [name, was] of Object.entries(filesOf(place))) write(place, name, was.replaceAll('\n', '\r\n'));
   expect((await here('upgrade', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
 });
 
