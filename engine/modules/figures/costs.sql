@@ -72,7 +72,7 @@ with root as materialized (
   where c.cost_usd is not null
   group by 1, 2, 3
 ), total as (
-  select c.pipeline_id, c.entity_id, jsonb_object_agg(c.name, c.cost_usd) as costs
+  select c.pipeline_id, c.entity_id, json_object_agg(c.name, c.cost_usd)::jsonb as costs
   from cost c
   group by 1, 2
 )
@@ -89,7 +89,7 @@ order by 1, 2, 3 desc
 on conflict on constraint former_runs_pkey do update
 set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
   metadata = excluded.metadata, costs = (
-    select coalesce(jsonb_object_agg(s.key, s.sum), '{}')
+    select coalesce(json_object_agg(s.key, s.sum)::jsonb, '{}')
     from (
       select c.key, sum(c.value::numeric)
       from (

@@ -52,7 +52,7 @@ return jsonb_build_object(
     from millrace.alert_channels c
     order by c.name),
   'settings', (
-    select jsonb_agg(to_jsonb(s) order by s.name)
+    select json_agg(to_jsonb(s) order by s.name)::jsonb
     from millrace.settings s
     where s.name in ('retention_days', 'history_gb', 'journal_days', 'minutes_hours',
       'hours_days', 'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url',
