@@ -114,7 +114,7 @@ const unfinished = (pipelines: readonly string[]) => `
     (select string_agg(s.name || ' ' || (a.error ->> 'code') || ': ' || left(a.error ->> 'message', 200), '; ') from millrace.attempts a join millrace.stages s on s.id = a.stage_id
      where a.run_id = r.id and a.state = 'failed' and not a.superseded) as why
   from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
-  where p.name in (${pipelines.map((name) => `'${name}'`).join(', ')})
+  where p.name in (${pipelines.map((name) => `'${name}'`).join(', ')}) and r.copy_key is null
   order by r.entity_id, r.id desc`;
 
 const others = rootNames.filter((name) => name !== 'documents').map((name) => [name]);

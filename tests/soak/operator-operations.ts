@@ -10,6 +10,7 @@ export const operatorPlays = {
     verb(campaign, step, `r.status = 'running'`, 'select millrace.cancel($1)', 'cancelled'),
   reset: (campaign: Campaign, _: Choices, step: Step) => verb(campaign, step, 'true', 'select millrace.reset($1)'),
   skip: skipStage,
+  'edit on a copy': editOnCopy,
   retry: (campaign: Campaign, _: Choices, step: Step) =>
     verb(campaign, step, `r.status <> 'running'`, 'select millrace.retry($1)'),
   'bulk begun': beginBulk,
@@ -171,6 +172,20 @@ async function startAnew(campaign: Campaign, choices: Choices): Promise<void> {
   const found = await campaign.row(choices);
   if (!found) return;
   await campaign.chaos.rows('select millrace.start($1, $2, p_restart => true)', [found.pipeline, found.id]);
+}
+
+/** Gives a stage the result that it has once more, on a copy of the run. In other pipelines most copies are refused. */
+async function editOnCopy(campaign: Campaign, choices: Choices): Promise<void> {
+  const done = await campaign.chaos.rows<{ id: string; run: string; stage: string; output: unknown }>(
+    `select a.id, a.run_id as run, s.name as stage, a.output from millrace.attempts a
+     join millrace.stages s on s.id = a.stage_id join millrace.pipelines p on p.id = s.pipeline_id
+     where p.name in ('leads', 'remarks') and a.state = 'completed' and not a.superseded order by a.id`,
+  );
+  const made = choices.oneOf(done);
+  if (!made) return;
+  const { id, run, stage, output: result } = made;
+  await act(campaign, { verb: 'edit', run: Number(run), stage, attempt: Number(id), result, copy: true });
+  campaign.count('copies made');
 }
 
 async function verb(campaign: Campaign, step: Step, where: string, statement: string, mark?: 'cancelled') {

@@ -30,6 +30,7 @@ export const operations = {
   delete: 2,
   reset: 2,
   skip: 1,
+  'edit on a copy': 4,
   retry: 2,
   'bulk begun': 4,
   'bulk goes on': 5,
