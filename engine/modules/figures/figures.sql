@@ -95,11 +95,7 @@ left join (
     sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
     sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
     millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
-    -- Adds up bucket by bucket, which is faster for the thousands of rows of a whole pipeline.
-    array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
-      sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
-      sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
-      sum(m.waits[15]), sum(m.waits[16])]::bigint[] as waits
+    millrace.add_buckets(array_agg(m.waits)) as waits
   from (
     select f.*, case when f.stage_id = v_stage_id then f.n end as own
     from (

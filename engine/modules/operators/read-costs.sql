@@ -7,10 +7,12 @@
 -- shares: the 500 highest of each kind. The others are the rest of the sum.
 -- looked: among how many runs the dearest were found. whole: whether no other runs match.
 create function public.millrace_costs(p_query jsonb default '{}')
-set timezone = utc
+set timezone = utc set enable_sort = off set work_mem = '32MB'
 set reads = '{"pipeline": "name", "since": "time", "before": "time"}'
 as $$
   v_pipelines int[] := millrace.pipelines_seen(v_caller, p_query ->> 'pipeline');
+  v_stages int[] := array(
+    select t.id from millrace.stages t where t.pipeline_id = any (v_pipelines));
   v_found record := millrace.find_runs(v_pipelines, p_query || '{"limit": 2000}');
   v_before timestamptz := least((p_query ->> 'before')::timestamptz, v_now);
   v_since timestamptz := greatest(v_now - interval '400 days',
@@ -19,31 +21,27 @@ as $$
 
 v_since := date_trunc(v_unit, v_since);
 return (
-  with spent as materialized (
-    select p.name as pipeline, t.name as stage, s.at, s.model, s.tenant, s.usd
-    from millrace.costs s
-    join millrace.stages t on t.id = s.stage_id
-    join millrace.pipelines p on p.id = t.pipeline_id
-    where s.unit = v_unit and s.at >= date_trunc(v_unit, v_since - (v_before - v_since))
-      and s.at < v_before and p.id = any (v_pipelines)
-  ), share as (
+  with share as (
     select k.*, sum(c.usd) as usd,
       row_number() over (partition by k.kind order by sum(c.usd) desc, k.name) as ordinal
     from (
-      select s.pipeline, s.stage, s.model, s.tenant, sum(s.usd) as usd
-      from spent s
-      where s.at >= v_since
-      group by 1, 2, 3, 4) c
-    cross join lateral (values ('pipeline', c.pipeline, c.pipeline),
-      ('stage', c.pipeline, c.stage), ('model', null, c.model), ('tenant', null, c.tenant)
-    ) k(kind, pipeline, name)
+      select s.stage_id, s.model, s.tenant, sum(s.usd) as usd
+      from millrace.costs s
+      where s.unit = v_unit and s.at >= v_since and s.at < v_before and s.stage_id = any (v_stages)
+      group by 1, 2, 3) c
+    join millrace.stages t on t.id = c.stage_id
+    join millrace.pipelines p on p.id = t.pipeline_id
+    cross join lateral (values ('pipeline', p.name, p.name), ('stage', p.name, t.name),
+      ('model', null, c.model), ('tenant', null, c.tenant)) k(kind, pipeline, name)
     group by 1, 2, 3
   )
   select jsonb_build_object(
     'since', v_since,
     'points', array(
       select jsonb_build_object('at', s.at, 'usd', sum(s.usd))
-      from spent s
+      from millrace.costs s
+      where s.unit = v_unit and s.at >= date_trunc(v_unit, v_since - (v_before - v_since))
+        and s.at < v_before and s.stage_id = any (v_stages)
       group by s.at
       order by s.at),
     'shares', array(
