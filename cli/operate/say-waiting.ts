@@ -1,40 +1,27 @@
-// Says for what a run waits, and what ends the wait.
-import type { Pause, Pipeline, Run, StageHealth } from '../../operators/answers.ts';
+// Says for what a run waits, and which command ends the wait.
+import type { Pipeline, Run } from '../../operators/answers.ts';
+import { heldUpAt, queuedAt, type Wait, waitsOf } from '../../operators/waits.ts';
 import type { Api } from './ask-api.ts';
 
 export type RunWithWaits = Run & { waits: string[] };
 
 /** Adds to a run a sentence for each stage at which it waits for children, a person or a job, or is paused or throttled. */
 export async function withWaits(api: Api, run: Run): Promise<RunWithWaits> {
-  const queued = new Set(run.at?.flatMap(({ state, stage }) => (state === 'queued' ? [stage] : [])));
+  const queued = queuedAt(run);
   // Asked only where the answer matters: it reads the pipeline's whole backlog.
-  const asked = queued.size > 0 ? await api.read<Pipeline>('pipeline', { pipeline: run.pipeline }) : undefined;
-  const health = asked?.health.filter(({ stage }) => queued.has(stage)) ?? [];
-  return { ...run, waits: [...sayWaiting(run), ...health.flatMap((stage) => sayHeldUp(stage, asked?.paused ?? null))] };
+  const heldUp =
+    queued.length > 0 ? heldUpAt(queued, await api.read<Pipeline>('pipeline', { pipeline: run.pipeline })) : [];
+  return { ...run, waits: [...waitsOf(run), ...heldUp].map((wait) => `${wait.why}${endOf(wait, run)}`) };
 }
 
-function sayWaiting({ run, attempts, children }: Run): string[] {
-  const waiting = attempts.filter(({ state, superseded }) => state === 'waiting' && !superseded);
-  return waiting.map(({ stage, attempt, service }) => {
-    if (service === 'decision') {
-      return (
-        `${stage} waits for a person: select public.millrace_decide(${attempt}, ANSWER) answers as JSON; ` +
-        `npx millrace skip ${run} --stage ${stage} goes on without an answer`
-      );
-    }
-    const pipeline = children.find((of) => of.stage === stage)?.pipeline;
-    if (!pipeline) return `${stage} waits for its job${service ? ` at ${service}` : ''}`;
-    return `${stage} waits for runs of ${pipeline}, of which npx millrace runs --parent ${run} tells`;
-  });
+/** Returns the rest of the sentence: the command that ends the wait or tells of it. */
+function endOf({ kind, stage, attempt }: Wait, { run, pipeline }: Run): string {
+  if (kind === 'job') return '';
+  if (kind === 'children') return `, of which npx millrace runs --parent ${run} tells`;
+  if (kind === 'throttle') return `; npx millrace throttle ${pipeline} ${stage} --end lets it go on`;
+  if (kind === 'pause') return `; npx millrace unpause ${[pipeline, stage].filter(Boolean).join(' ')} lets it go on`;
+  return (
+    `: select public.millrace_decide(${attempt}, ANSWER) answers as JSON; ` +
+    `npx millrace skip ${run} --stage ${stage} goes on without an answer`
+  );
 }
-
-function sayHeldUp({ pipeline, stage, paused, throttle }: StageHealth, whole: Pause | null): string[] {
-  const at = `${pipeline} ${stage}`;
-  if (whole) return [`${pipeline} ${by('is paused', whole)}; npx millrace unpause ${pipeline} lets it go on`];
-  if (paused) return [`${stage} ${by('is paused', paused)}; npx millrace unpause ${at} lets it go on`];
-  if (throttle) return [`${stage} ${by('is throttled', throttle)}; npx millrace throttle ${at} --end lets it go on`];
-  return [];
-}
-
-const by = (what: string, pause: { by: string | null; reason: string | null }) =>
-  [[what, pause.by && `by ${pause.by}`].filter(Boolean).join(' '), pause.reason].filter(Boolean).join(': ');

@@ -1,13 +1,14 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Run as Answer, Attempt, WholeAttempt } from '../../operators/answers.ts';
+import type { Run as Answer, Attempt, Pipeline, WholeAttempt } from '../../operators/answers.ts';
 import { copiesOf, saidOfCopy } from '../../operators/copies.ts';
 import { costOf, count, many, span } from '../../operators/numbers.ts';
 import { sayOrigin } from '../../operators/origin.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { verbs } from '../../operators/verbs.ts';
 import { visible } from '../../operators/visible.ts';
+import { heldUpAt, queuedAt, type Wait, waitsOf } from '../../operators/waits.ts';
 import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
@@ -22,7 +23,7 @@ import { EditButtons, type Edited } from './edit.tsx';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { JournalEntries } from './journal.tsx';
-import { Reason } from './links.tsx';
+import { PipelineLink, Reason } from './links.tsx';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Tries } from './tries.tsx';
@@ -36,6 +37,8 @@ export function Run({ of }: Route) {
         <>
           <Facts run={found} />
           <Actions run={found} />
+          <Waits run={found} waits={waitsOf(found)} />
+          {queuedAt(found).length > 0 && <HeldUp run={found} />}
           {(found.unattended ?? []).map((of) => (
             <Reason key={of.stage} of={of} stage={of.stage} />
           ))}
@@ -163,6 +166,57 @@ function Facts({ run }: { run: Answer }) {
           </>
         )}
       </dl>
+    </>
+  );
+}
+
+/** The pauses and throttles where the run is queued, asked only then: the answer reads the pipeline's whole backlog. */
+function HeldUp({ run }: { run: Answer }) {
+  const { pipeline } = run;
+  const found = usePoll(`pipeline ${pipeline}`, () => read<Pipeline>('pipeline', { pipeline }), 15_000).value;
+  if (found.error) return <Trouble error={found.error} />;
+  return found.answer ? <Waits run={run} waits={heldUpAt(queuedAt(run), found.answer)} /> : null;
+}
+
+/** What the run waits for, and what ends the wait. */
+function Waits({ run, waits }: { run: Answer; waits: Wait[] }) {
+  return (
+    <>
+      {waits.map((wait) => (
+        <p class={/pause|throttle/.test(wait.kind) ? 'trouble' : 'hint'} key={`${wait.kind} ${wait.stage}`}>
+          <Words text={wait.why} most={600} />
+          <WaitEnd of={wait} run={run} />
+        </p>
+      ))}
+    </>
+  );
+}
+
+function WaitEnd({ of: { kind, stage, attempt, until }, run: { run, pipeline } }: { of: Wait; run: Answer }) {
+  if (kind === 'person') {
+    return (
+      <>
+        : <code>select public.millrace_decide({attempt}, ANSWER)</code> answers as JSON. Skip goes on without an answer.
+      </>
+    );
+  }
+  if (kind === 'children') {
+    return (
+      <>
+        : <a href={to('runs', '', { parent: run })}>its children</a>.
+      </>
+    );
+  }
+  if (kind === 'job') return <>. The job's end ends the wait; Fail or Skip ends it by hand.</>;
+  return (
+    <>
+      {until && (
+        <>
+          , until <Moment at={until} />
+        </>
+      )}
+      . {kind === 'pause' ? 'Unpause' : 'Unthrottle'} at{' '}
+      <PipelineLink of={pipeline} {...(stage !== null && { stage })} /> lets it go on.
     </>
   );
 }

@@ -113,6 +113,27 @@ test('a run tells its graph, what its agent called and what a person is asked', 
   await page.getByText('asked, handed over').click();
   await page.getByText('<img src=x onerror="document.title=1"><b>Tea</b>⟨U+202E⟩cod⟨U+0007⟩').waitFor();
   await page.getByRole('region', { name: 'Decisions' }).getByText('waits for an answer').waitFor();
+  await page.getByText(/^ask waits for a person: select public\.millrace_decide\(\d+, ANSWER\) answers/).waitFor();
+});
+
+test('a queued run says who has paused its stage or pipeline and why, and leads to where the pause ends', async () => {
+  const pause = (stage: string | null, verb: string) =>
+    operate.rows(`select public.millrace_act($1)`, [
+      JSON.stringify({ verb, pipeline: 'orders', ...(stage && { stage }), operator: 'ann', reason: 'legal reads it' }),
+    ]);
+  const [{ run } = {}] = await operate.rows(
+    `with added as (insert into public.orders (name) values ('Order to pause') returning id)
+     select millrace.start('orders', id::text) as run from added`,
+  );
+  await pause('read', 'pause');
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  await page.getByText(/^read is paused( by \w+)?: legal reads it\. Unpause at read lets it go on\.$/).waitFor();
+  await pause('read', 'unpause');
+  await pause(null, 'pause');
+  await page.reload();
+  await page.getByText(/^orders is paused( by \w+)?: legal reads it\. Unpause at orders lets/).waitFor();
+  await pause(null, 'unpause');
 });
 
 test('a chosen stage is bypassed and taken up, and its runs are failed, skipped and reset after a preview', async () => {
