@@ -54,12 +54,12 @@ const plans: Record<string, string[]> = {
   ),
   free: [],
 };
-const plan = /^set (?:millrace\.)?plan = (\w+)\n/m;
+const plan = /^set plan = (\w+)\n/m;
 /** A verb by SQL, `set verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
-const verb = /\nset (?:millrace\.)?verb = (\w+)(?:, (\w+))?$/;
+const verb = /\nset verb = (\w+)(?:, (\w+))?$/;
 
 /** The callers of a function beside its owner, `set callers = people`. */
-const callers = /\nset (?:millrace\.)?callers = (\w+)/;
+const callers = /\nset callers = (\w+)/;
 const roles: Record<string, string> = {
   services: 'service_role',
   people: 'authenticated, service_role',
@@ -116,7 +116,7 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
 });
 
 /** The fields that an operator's question may have, `set reads = '{"pipeline": "name"}'`. */
-const reads = /\nset (?:millrace\.)?reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)([\s\S]*)/;
+const reads = /\nset reads = ('[^']*')([\s\S]*\nas \$\$\n)(declare\n|)([\s\S]*)/;
 /** The pipeline that such a question names, where the body reads it. */
 const named =
   "  v_pipeline millrace.pipelines := millrace.pipeline_named(p_query ->> 'pipeline', v_caller.pipelines);\n";
@@ -159,7 +159,7 @@ function withBlock(statement: Statement): Statement {
 function asked(text: string): string {
   if (!reads.test(text)) return text;
   const lists = plan.test(text) ? '' : '\nset plan = for_lists';
-  return text.replace(/\nset (?:millrace\.)?(?:plan|reads|callers) =/, (set) => `\nstable${lists}${set}`);
+  return text.replace(/\nset (?:plan|reads|callers) =/, (set) => `\nstable${lists}${set}`);
 }
 
 /** Indents the statements of a block. */
@@ -227,7 +227,7 @@ function withDeclaration(text: string, declaration: string): string {
 
 /** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */
 function withVerb(text: string, { parameters = [] }: Node): string {
-  const returned = /returns (\w+)\nset (?:millrace\.)?verb/.exec(text)?.[1];
+  const returned = /returns (\w+)\nset verb/.exec(text)?.[1];
   return text.replace(verb, (_, name: string, field?: string) => {
     const fields = (parameters as Node[]).flatMap(({ FunctionParameter: { name } }) => [`'${name.slice(2)}'`, name]);
     const act = `millrace.act(jsonb_build_object(\n    'verb', '${name}', ${fields.join(', ')}))`;
