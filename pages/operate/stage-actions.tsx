@@ -7,7 +7,8 @@ import { Moment } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import { type Action, ActionButton, againChoices, type Field, isForGood, throttleActions } from './actions.tsx';
-import { BackoffReason, Reason, SeenWorker } from './links.tsx';
+import { Reason, SeenWorker } from './links.tsx';
+import { NewestErrors } from './newest-error.tsx';
 import { Marks } from './overview.tsx';
 
 type Place = { pipeline: string; stage: string };
@@ -44,7 +45,7 @@ export function StageActions({
     <>
       <StageTitle key={stage.stage} stage={stage} />
       <Reason of={stage.unattended} />
-      <BackoffReason of={stage} />
+      <NewestErrors of={stage} />
       <SeenWorker of={stage} />
       <ReasonsToWait of={stage} />
       <Buttons

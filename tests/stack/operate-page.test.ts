@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import type { Route } from 'playwright-core';
+import type { Locator, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { changeAnswer, isOpenToAll, shoot, title } from '../support/stack/operate-page.ts';
 import { OperateStack } from '../support/stack/operate-stack.ts';
@@ -155,6 +155,18 @@ test('the texts of rows and errors are shown as text, with hidden and turning ch
   const shown = '<img src=x onerror="document.title=1"><b>Tea</b>⟨U+202E⟩cod⟨U+0007⟩';
   await page.getByText(shown).first().waitFor();
   expect(await page.locator('main b, main img').count()).toBe(0);
+});
+
+test('a stage shows its newest error whole, with its hint, above its actions and charts', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=invoice`);
+  const error = page.getByRole('region', { name: 'Newest dead letter' });
+  await error.getByText(/^\d+ dead, the newest by no_address$/).waitFor();
+  await error.getByText('Write the address into the order, then retry.').waitFor();
+  const top = async (of: Locator) => (await of.boundingBox())?.y ?? Number.NaN;
+  expect(await top(error)).toBeLessThan(await top(page.getByRole('region', { name: 'The stage', exact: true })));
+  await error.getByRole('link').click();
+  await title(page, /^Run/);
 });
 
 test('a key that is pressed the moment a screen is there is heard, and the focus stays where somebody puts it', async () => {
@@ -347,7 +359,10 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   await card.getByText(waits).waitFor();
   await changeAnswer(page, 'pipeline', (answer) => change(answer, 'health', new Date().toISOString()));
   await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
-  await page.getByText(waits).waitFor();
+  const error = page.getByRole('region', { name: 'Newest error in backoff' });
+  await error.getByText(/^4 in backoff: rate_limited \d+ s ago; the next try in \S+ min$/).waitFor();
+  await error.getByText('the model asks for patience').waitFor();
+  await error.getByText(/answered 429\. Such an attempt is retried for a day/).waitFor();
   await page.getByText(why).waitFor();
   const node = page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: 'price' });
   await node.getByText('4 in backoff: rate_limited').waitFor();
