@@ -41,6 +41,8 @@ export interface Action {
   isMain?: boolean;
   /** Whether the action needs a reason. */
   needsReason?: boolean;
+  /** The reason that was given before, which the dialog begins with. */
+  reason?: string | undefined;
   /** The message afterwards. */
   done?: string;
   /** Another way to do it, with a button of its own: what goes into the request, and where its answer leads. */
@@ -185,6 +187,7 @@ function ActionDialog({ action }: { action: Action }) {
     fields = [],
     harms,
     needsReason = false,
+    reason: given = '',
     done,
     leadsTo,
     orElse,
@@ -219,7 +222,7 @@ function ActionDialog({ action }: { action: Action }) {
     <Dialog title={title}>
       <p>{what}</p>
       <form onSubmit={submit}>
-        <Fields fields={[...fields, { ...reasonField, isNeeded: needsReason }]} />
+        <Fields fields={[...fields, { ...reasonField, value: given, isNeeded: needsReason }]} />
         {error.value !== undefined && <Trouble error={error.value} />}
         <div class="actions">
           <button type="submit" class={harms && !leadsTo ? 'harms' : 'first'} disabled={isBusy.value}>

@@ -1,5 +1,6 @@
 // A verb over many runs: first how many, then its way, which goes on when the page is closed.
 
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Bulk as Answer, ListedRun } from '../../operators/answers.ts';
 import { count, forecast, many } from '../../operators/numbers.ts';
 import { verbs as table } from '../../operators/verbs.ts';
@@ -164,9 +165,11 @@ function Tried({ run }: { run: number }) {
             <>
               {' '}
               <State is={one.status} />{' '}
-              {one.at?.map(({ stage, state, error }) => (
+              {one.at?.map(({ stage, state, retries, error }) => (
                 <span key={stage}>
-                  {stage} is {state} <Words text={error?.code} most={80} />{' '}
+                  {stage} is {state}{' '}
+                  {/* The error of a stage that an operator has queued again is the one from before. */}
+                  {(state !== 'queued' || retries > 0) && <Words text={error?.code} most={80} />}{' '}
                 </span>
               ))}
             </>
@@ -177,9 +180,26 @@ function Tried({ run }: { run: number }) {
   );
 }
 
-function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: { found: Answer }) {
+function Steps({ found: { bulk, state, tried, do: action, filter, preview, reason } }: { found: Answer }) {
   const none = preview.runs === '0' ? 'No run matches.' : undefined;
   const may = state === 'previewed' ? none : `It is ${state}.`;
+  const isOver = !['previewed', 'running'].includes(state);
+  const runs = useRef<HTMLAnchorElement>(null);
+  const wasOver = useRef(isOver);
+  useLayoutEffect(() => {
+    // The button that had the focus is gone.
+    if (isOver && !wasOver.current && document.activeElement === document.body) runs.current?.focus();
+    wasOver.current = isOver;
+  }, [isOver]);
+  if (isOver) {
+    return (
+      <p>
+        <a ref={runs} href={to('runs', '', { pipeline: filter.pipeline })}>
+          Runs of {filter.pipeline}
+        </a>
+      </p>
+    );
+  }
   return (
     <div class="actions">
       <ActionButton
@@ -188,6 +208,7 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
           what: 'The newest run goes first. Its result shows here, and the rest waits until you begin it.',
           request: { verb: 'try', bulk },
           refused: mayNotAct() ?? may,
+          reason,
         }}
       />
       <ActionButton
@@ -198,6 +219,7 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
           what: `Runs are taken in slices of 500. A run that has gone on, or no longer matches, is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,
+          reason,
           done: 'It has begun.',
         }}
       />
@@ -206,7 +228,6 @@ function Steps({ found: { bulk, state, tried, do: action, filter, preview } }: {
           label: 'Abort',
           what: 'What is done stays done; nothing more is.',
           request: { verb: 'abort', bulk },
-          refused: ['previewed', 'running'].includes(state) ? undefined : `It is ${state}.`,
           harms: true,
         }}
       />

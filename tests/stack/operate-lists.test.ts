@@ -295,10 +295,14 @@ test('a bulk is tried with one run, whose outcome stands beside the button for t
   await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed`);
   await page.getByRole('button', { name: /^Retry all/ }).click();
   await page.getByRole('button', { name: 'Try one first' }).click();
+  await page.getByRole('dialog').getByLabel('Reason').fill('the addresses are there');
   await page.getByRole('dialog').getByRole('button', { name: 'Try one first' }).click();
   const outcome = page.getByRole('status').filter({ hasText: 'Tried first: run' });
   await outcome.filter({ hasText: 'is queued' }).waitFor();
-  await page.getByRole('button', { name: 'Do the rest' }).waitFor();
+  expect(await outcome.textContent(), 'the code from before').not.toMatch(/no_address|unreadable/);
+  await page.getByRole('button', { name: 'Do the rest' }).click();
+  expect(await page.getByRole('dialog').getByLabel('Reason').inputValue()).toBe('the addresses are there');
+  await page.keyboard.press('Escape');
   await isOpenToAll(page, 'tried');
   await page.getByRole('button', { name: 'Abort' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click();
@@ -306,4 +310,8 @@ test('a bulk is tried with one run, whose outcome stands beside the button for t
   expect(await operate.rows('select state, done from millrace.bulks where tried is not null')).toEqual([
     { state: 'aborted', done: 1 },
   ]);
+  const runs = page.getByRole('link', { name: 'Runs of orders' });
+  await runs.waitFor();
+  expect(await page.getByRole('button', { name: /^(Do the rest|Try another|Abort)/ }).count()).toBe(0);
+  expect(await runs.evaluate((link) => link === document.activeElement), 'the focus').toBe(true);
 });
