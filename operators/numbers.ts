@@ -27,12 +27,13 @@ const lookedForText = 2500;
 export const noneAmong = (text: unknown, answers: number) =>
   `None among the newest ${text ? `${count(answers * lookedForText)} ` : ''}runs`;
 
-/** US dollars; of less than a cent the first two digits. */
+/** US dollars: two decimals from a dollar on, none from 10,000 on; of less than a cent the first two digits. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';
   if (value < 0.000_001) return '< $0.000001';
   if (value < 0.01) return `$${value.toLocaleString('en-GB', { maximumSignificantDigits: 2 })}`;
-  return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
+  const most = value < 10_000 ? 2 : 0;
+  return `$${value.toLocaleString('en-GB', { minimumFractionDigits: value < 0.995 ? 0 : most, maximumFractionDigits: most })}`;
 }
 
 /** Returns the cost of a run as far as providers reported it; empty where no attempt named a cost. */

@@ -43,6 +43,7 @@ function options(
   width: number,
 ): uPlot.Options {
   const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+  const isDays = range.seconds > 86_400;
   const axis = {
     stroke: colour('soft'),
     grid: { stroke: colour('line'), width: 0.5 },
@@ -54,7 +55,12 @@ function options(
     cursor: { drag: { x: true, y: false, setScale: false } },
     legend: { show: true, live: false },
     axes: [
-      { ...axis, values: (_plot, times) => times.map((time) => clock(time, range.seconds > 86_400)) },
+      {
+        ...axis,
+        values: (_plot, times) => times.map((time) => clock(time, isDays)),
+        // Labels that name days stand at whole days, so that none is repeated.
+        ...(isDays && { incrs: [1, 2, 4, 7, 14].map((days) => days * 86_400) }),
+      },
       { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) },
     ],
     scales: { y: { range: (_plot, _least, most) => [0, most * 1.1 || 1] } },

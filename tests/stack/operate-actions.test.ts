@@ -68,7 +68,7 @@ test('a shared limit is throttled and let go where its room is shown', async () 
   await title(page, 'Limits');
   const row = page.getByRole('row', { name: /printer/ }).first();
   await row.getByText('of 60').waitFor();
-  await page.getByText('$0 of $5').first().waitFor();
+  await page.getByText('$0 of $5.00').first().waitFor();
   await page.getByRole('row', { name: /links\.route_job .*turns for each host of canonical_url/ }).waitFor();
   expect(await page.getByText(/\bnan\b|undefined/i).count()).toBe(0);
   expect(await page.getByRole('button', { name: /^Unthrottle/ }).count()).toBe(0);

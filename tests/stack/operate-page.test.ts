@@ -252,6 +252,36 @@ test('a range that is chosen changes charts and sentences, and stands in the add
   }
 });
 
+test('a chart of days names each day once', async () => {
+  const page = await operate.atMachine({ isOwn: true });
+  await page.evaluate(() => {
+    const drawn = new Map<HTMLCanvasElement, string[]>();
+    const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+    Object.assign(CanvasRenderingContext2D.prototype, {
+      clearRect(this: CanvasRenderingContext2D, ...at: Parameters<typeof clearRect>) {
+        drawn.set(this.canvas, []);
+        clearRect.apply(this, at);
+      },
+      fillText(this: CanvasRenderingContext2D, ...what: Parameters<typeof fillText>) {
+        drawn.get(this.canvas)?.push(what[0]);
+        fillText.apply(this, what);
+      },
+    });
+    Object.assign(window, {
+      days: () =>
+        [...document.querySelectorAll('canvas')].map((canvas) =>
+          (drawn.get(canvas) ?? []).filter((text) => /^\d+ [A-Z][a-z]+$/.test(text)),
+        ),
+    });
+  });
+  const days = () => page.evaluate(() => Object(window).days() as string[][]);
+  for (const address of ['#/costs?range=7d', '#/costs?range=30d', '#/pipeline/orders?range=7d']) {
+    await page.goto(operate.pageUrl + address);
+    await expect.poll(async () => (await days()).some((all) => all.length > 2), { message: address }).toBe(true);
+    for (const all of await days()) expect(all, address).toEqual([...new Set(all)]);
+  }
+});
+
 test('a release is listed with its function and marked on the charts, and costs add up by stage, model and run', async () => {
   await operate.rows(`update millrace.stages set seen = jsonb_build_object('releases', jsonb_build_array(
     jsonb_build_object('release', '12', 'at', millrace.now()))) where name = 'price'`);

@@ -71,6 +71,13 @@ test('the cost of a run comes with the number of its attempts whose usage is unr
   expect(await told()).toEqual([null, 1, 'unknown of 1 attempt without reported tokens or a price']);
   await work(engine, 'two', 0.5);
   expect(await told()).toEqual([0.5, 1, '$0.5, unknown of 1 attempt without reported tokens or a price']);
+  expect([0.999, 16.1, 15.64, 123.4, 12_345.6].map((cost_usd) => costOf({ cost_usd, unreported: 0 }))).toEqual([
+    '$1.00',
+    '$16.10',
+    '$15.64',
+    '$123.40',
+    '$12,346',
+  ]);
 });
 
 test('a result taken over from an earlier run is not paid for again', async ({ engine }) => {
