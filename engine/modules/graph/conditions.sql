@@ -103,9 +103,9 @@ return array(
     where d.run_id = u.id and d.stage_id = any (vs.needs)) n
   where u.entity is not null
     -- An unknown result, as of a text compared with a number, counts as false.
-    and not coalesce(jsonb_path_match_tz(
+    and jsonb_path_match_tz(
       jsonb_build_object('entity', u.entity, 'needs', n.needs),
-      vs.when_path, '{}', true), false));
+      vs.when_path, '{}', true) is not true);
 $$;
 
 -- Returns whether a stage of a run is done: completed or skipped.

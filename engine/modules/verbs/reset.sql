@@ -2,8 +2,8 @@
 
 -- Starts a stage of a locked run over, with all stages that depend on it. Without a stage, starts
 -- the whole run over. Raises MR002 where a copy would begin a stage that writes rows or asks a
--- person: a copy takes the results of such stages over. A stage on demand, and what depends on it,
--- is skipped, since nobody asks for it.
+-- person: a copy takes the results of such stages over. Naming a stage on demand asks for it; any
+-- other, and what depends on it, is skipped.
 create function millrace.reset_one(
   p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
@@ -30,7 +30,12 @@ where vs.version_id = p_run.version_id
     select unnest(d.dependents || d.stage_id)
     from millrace.version_stages d
     where d.version_id = p_run.version_id and d.on_demand
+      and d.stage_id is distinct from p_stage.stage_id
       and not millrace.is_done(p_run.id, d.stage_id)));
+if p_stage.on_demand then
+  wake := wake || millrace.hook_begin(p_stage.stage_id,
+    millrace.runs_ready_for(p_stage.stage_id, array[p_run.id]), true);
+end if;
 wake := wake || millrace.begin_branches(array[p_run.id]);
 $$;
 

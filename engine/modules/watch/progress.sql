@@ -17,7 +17,7 @@ for v_stage in
   left join json_each_text(p_seconds) s on s.key = vs.stage_id::text
   left join lateral millrace.newest_attempt(p_run.id, vs.stage_id) a on true
   where vs.version_id = p_run.version_id and p_run.status = 'running'
-    and case when a.id is null then not vs.on_demand else a.state < 'completed' end
+    and coalesce(a.state < 'completed', not vs.on_demand)
   order by vs.position
 loop
   v_end := greatest(v_now, v_stage.takes + coalesce(v_stage.since, (

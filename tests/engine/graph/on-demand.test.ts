@@ -157,25 +157,37 @@ test('a run that starts over from before it clears what it showed', async ({ eng
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
 
-test('a run that is reset at it, or before it, clears what it showed', async ({ engine }) => {
+test('a reset that names it begins it anew, and a reset before it skips it; both clear what it showed', async ({
+  engine,
+}) => {
   await engine.pipeline([
     { name: 'print', when: '$.entity.label != "withdrawn"' },
     { name: 'revise', needs: ['print'], on_demand: true },
+    { name: 'republish', needs: ['revise'] },
   ]);
   const [id] = await engine.queued('print');
   await runStage(engine, 'print');
-  const revised = async () => {
-    await engine.queue('revise', [id as string]);
-    await finish(engine, 'revise', { at: 'page' });
-  };
-  const cleared = { revise_status: 'pending', revise_result: null };
-  await revised();
+  await engine.queue('revise', [id as string]);
+  await finish(engine, 'revise', { at: 'page' });
+  await runStage(engine, 'republish');
   await verb(engine, 'reset', id, 'revise');
-  expect(await engine.item(id)).toMatchObject({ print_status: 'completed', ...cleared });
-  await revised();
+  expect(await engine.item(id)).toMatchObject({
+    print_status: 'completed',
+    revise_status: 'queued',
+    revise_result: null,
+    republish_status: 'pending',
+  });
+  await finish(engine, 'revise', { at: 'page' });
+  await runStage(engine, 'republish');
+  expect(await engine.run(id)).toMatchObject({ status: 'completed' });
   await engine.sql.query(`update public.items set label = 'withdrawn'`);
   await verb(engine, 'reset', id, 'print');
-  expect(await engine.item(id)).toMatchObject({ print_status: 'skipped', ...cleared });
+  expect(await engine.item(id)).toMatchObject({
+    print_status: 'skipped',
+    revise_status: 'pending',
+    revise_result: null,
+    republish_status: 'pending',
+  });
 });
 
 test('a child run that is to go on, and fails at once, clears what it showed', async ({ engine }) => {
