@@ -60,6 +60,7 @@ $$;
 
 -- Returns the costs and tokens that usages report, a row for each.
 -- kind: cost_usd, input_tokens or output_tokens.
+-- n: above 0, and below a bound, since a sum without one may overflow and stop all figures.
 create function millrace.amounts_of(p_used millrace.used[])
 returns table (run_id bigint, outcome text, model text, kind text, n numeric)
 immutable
@@ -67,7 +68,7 @@ as $$
 select u.run_id, u.outcome, u.usage ->> 'model', k, (u.usage ->> k)::numeric
 from unnest(p_used) u
 cross join unnest('{cost_usd,input_tokens,output_tokens}'::text[]) k
-where jsonb_typeof(u.usage -> k) = 'number' and (u.usage ->> k)::numeric > 0
+where jsonb_typeof(u.usage -> k) = 'number' and (u.usage ->> k)::numeric between 1e-300 and 1e300
 $$;
 
 -- Inserts pulses of what attempts of a stage have used: one for each outcome, model and tenant.

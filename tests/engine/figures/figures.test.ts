@@ -229,6 +229,20 @@ test('usage that is no number, or beyond all bounds, fails no batch', async ({ e
   });
 });
 
+test('an amount that would make a sum overflow is left out of it, and stops no figures', async ({ engine }) => {
+  await engine.pipeline(chain(['only']));
+  await engine.queued('only', 3);
+  const worker = await Worker.of(engine, 'only');
+  const items = (await worker.take()).map((item, place) => ({
+    ...completed(item),
+    usage: { cost_usd: place === 0 ? 2 : 'huge' },
+  }));
+  // No number of JavaScript is so high, but JSON has no bound.
+  await worker.complete(JSON.stringify(items).replaceAll('"huge"', '9e131071'));
+  await sweep(engine);
+  expect(await figures(engine, 'only')).toMatchObject({ completed: '3', cost_usd: '2' });
+});
+
 test('a clock that is set back makes no time negative', async ({ engine }) => {
   await engine.pipeline(chain(['only']));
   await engine.queued('only', 2);
