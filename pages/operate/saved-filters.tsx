@@ -29,6 +29,14 @@ function keep(filters: Saved[]): void {
   writeStored(() => localStorage, kept, saved.value);
 }
 
+/** Moves the focus from a filter's × to the next one's, the last one's, or the first field: the button is about to go. */
+function passFocus(button: HTMLButtonElement): void {
+  const all = [...document.querySelectorAll<HTMLElement>('section.saved .chip button')];
+  const at = all.indexOf(button);
+  const next = all[at + 1] ?? all[at - 1] ?? document.querySelector<HTMLElement>('.filter input, .filter select');
+  next?.focus();
+}
+
 const isSame = (one: Saved, other: Saved) => one.screen === other.screen && one.name === other.name;
 
 function SaveDialog({ route: { screen, query } }: { route: Route }) {
@@ -74,7 +82,10 @@ export function SavedFilters({ route }: { route: Route }) {
           <button
             type="button"
             aria-label={`Forget the filter ${one.name}`}
-            onClick={() => keep(saved.value.filter((other) => !isSame(one, other)))}
+            onClick={(event) => {
+              passFocus(event.currentTarget);
+              keep(saved.value.filter((other) => !isSame(one, other)));
+            }}
           >
             ×
           </button>

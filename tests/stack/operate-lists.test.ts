@@ -56,14 +56,24 @@ test('a filter is kept in the browser, and what no field shows is let go by a cl
   await page.getByRole('button', { name: 'Save this filter' }).click();
   await page.getByLabel('Name').fill('what failed');
   await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Save this filter' }).click();
+  await page.getByLabel('Name').fill('the same');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'the same' }).waitFor();
   await page.getByRole('link', { name: 'Clear' }).click();
   await page.reload();
   await page.getByRole('link', { name: 'what failed' }).click();
   await page.waitForURL(/pipeline=orders&status=failed$/);
   await page.goBack();
   await page.waitForURL(/#\/runs$/);
-  await page.getByRole('button', { name: 'Forget the filter what failed' }).click();
-  expect(await page.getByRole('link', { name: 'what failed' }).count()).toBe(0);
+  const focus = () =>
+    page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
+  await page.getByRole('button', { name: 'Forget the filter what failed' }).press('Enter');
+  await page.getByRole('link', { name: 'what failed' }).waitFor({ state: 'hidden' });
+  expect(await focus()).toBe('Forget the filter the same');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'the same' }).waitFor({ state: 'hidden' });
+  expect(await focus()).toBe('filter-pipeline');
 });
 
 test('a viewer reads which bulks are under way, and is led to none that would refuse them', async () => {
