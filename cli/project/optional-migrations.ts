@@ -10,26 +10,44 @@ export interface Wanted {
   traces?: boolean;
 }
 
-/** The name of each migration after its stamp, and the file of the runtime that has its text. */
-const sources: Record<keyof Wanted, [name: string, file: string]> = {
-  dashboard: ['millrace_watch.sql', 'dashboard/watch.sql'],
-  traces: ['millrace_traces.sql', 'traces/traces.sql'],
+interface Source {
+  /** The name of the migration after its stamp. */
+  name: string;
+  /** The file of the runtime that has its text. */
+  file: string;
+  /** A statement by which a project does away with it. */
+  gone: RegExp;
+}
+
+const sources: Record<keyof Wanted, Source> = {
+  dashboard: { name: 'millrace_watch.sql', file: 'dashboard/watch.sql', gone: /^drop schema .*\bmillrace_watch\b/im },
+  traces: { name: 'millrace_traces.sql', file: 'traces/traces.sql', gone: /^drop table .*\btrace_exports\b/im },
 };
+
+/** Returns the project's migrations since the last one that removed the engine or what `gone` names. */
+function countingOf(project: Project, gone: RegExp): { file: string; text: string }[] {
+  const texts = migrationTexts(project);
+  const first = Math.max(
+    texts.length - sinceUninstall(texts).length,
+    texts.findLastIndex((text) => gone.test(text)) + 1,
+  );
+  return migrationsOf(project)
+    .map((file, at) => ({ file, text: texts[at] ?? '' }))
+    .slice(first);
+}
 
 /** Returns those that are wanted, without those whose text a migration of the project has. A newer text runs over an older one. */
 export function optionalMigrations(project: Project, manifest: Manifest, wanted: Wanted): Unstamped[] {
   const shipped = runtimeChanges(manifest);
-  const there = sinceUninstall(migrationTexts(project));
-  return Object.entries(sources)
-    .filter(([key]) => wanted[key as keyof Wanted])
-    .map(([, [name, source]]) => ({ name, text: shipped.find(({ file }) => file.endsWith(source))?.text ?? '' }))
-    .filter(({ text }) => text !== '' && !there.some((written) => written.includes(text)));
+  return Object.entries(sources).flatMap(([key, { name, file: source, gone }]) => {
+    const text = shipped.find(({ file }) => file.endsWith(source))?.text;
+    if (!text || !wanted[key as keyof Wanted]) return [];
+    return countingOf(project, gone).some((written) => written.text.includes(text)) ? [] : [{ name, text }];
+  });
 }
 
-/** Returns which of them a project has taken, told by the names of its migrations since the last uninstall. */
+/** Returns which of them a project has taken and kept, told by the names of its migrations. */
 export function optionalOf(project: Project): Wanted {
-  const texts = migrationTexts(project);
-  const names = migrationsOf(project).slice(texts.length - sinceUninstall(texts).length);
-  const has = ([name]: [string, string]) => names.some((file) => file.endsWith(`_${name}`));
+  const has = ({ name, gone }: Source) => countingOf(project, gone).some(({ file }) => file.endsWith(`_${name}`));
   return { dashboard: has(sources.dashboard), traces: has(sources.traces) };
 }

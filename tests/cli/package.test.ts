@@ -249,6 +249,11 @@ test('views and traces come as migrations once, and an upgrade writes again what
   expect(renewed).toHaveLength(4);
   for (const [name, was] of Object.entries(filesOf(place))) write(place, name, was.replaceAll('\n', '\r\n'));
   expect((await here('upgrade', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
+  fs.writeFileSync(path.join(place, renewed[3] ?? ''), 'drop table public.trace_exports cascade;\n');
+  fs.writeFileSync(path.join(place, written[1] ?? ''), 'drop schema if exists millrace_watch cascade;\n');
+  expect((await here('upgrade', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
+  expect((await here(...line)).status).toBe(0);
+  expect(names()).toHaveLength(6);
 });
 
 test('an upgrade writes neither views nor traces into a project that has not asked for them', async () => {
