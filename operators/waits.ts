@@ -1,4 +1,4 @@
-// What a run waits for at its stages, for the page and the command line: each of them adds what ends the wait.
+// The waits of a run at its stages, for the page and the command line: each of them adds what ends the wait.
 import type { Pause, Pipeline, Run } from './answers.ts';
 
 export interface Wait {

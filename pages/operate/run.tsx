@@ -178,7 +178,7 @@ function HeldUp({ run }: { run: Answer }) {
   return found.answer ? <Waits run={run} waits={heldUpAt(queuedAt(run), found.answer)} /> : null;
 }
 
-/** What the run waits for, and what ends the wait. */
+/** Says what the run waits for, and what ends the wait. */
 function Waits({ run, waits }: { run: Answer; waits: Wait[] }) {
   return (
     <>
