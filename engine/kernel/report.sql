@@ -31,7 +31,7 @@ exception when others then
         'detail', v_item #>> '{error,detail}', 'stack', v_item #>> '{error,stack}'))
       || jsonb_build_object(
         'code', v_item #>> '{error,code}', 'message', v_item #>> '{error,message}',
-        'permanent', coalesce(v_item #>> '{error,permanent}' = 'true', false)));
+        'permanent', (v_item #>> '{error,permanent}' = 'true') is true));
 $$;
 
 -- Returns why a report is malformed; null where it is not.

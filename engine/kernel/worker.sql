@@ -110,7 +110,7 @@ end if;
 v_dropped := millrace.drop_claims(p_worker,
   case when v_done.uniform then v_items[1].token end, cardinality(v_items));
 return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
-  v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
+  v_done.verdicts, v_done.ready, p_goodbye is true);
 $$;
 
 -- Repeats the answer to a worker's last call. May wake a function twice. A row may have grown
