@@ -48,7 +48,11 @@ export function dropFaults(migrations: Migration[]): string[] {
     .filter(({ text }) => !text.includes('do $uninstall$') && levelIn(text) === null)
     .map(({ name, text, until }) => ({
       name,
-      bare: text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', ''),
+      bare: text
+        .replace(/--.*|\/\*[\s\S]*?\*\//g, ' ')
+        .replaceAll('"', '')
+        // A project may change and drop the views for dashboards, which `init --dashboard` writes.
+        .replaceAll(/\bmillrace_watch\b/gi, 'watch'),
       // Looks at earlier migrations alone: a later one may define a stage again whose columns this one drops.
       ours: /\bdrop\s+column\b/i.test(text) ? stageColumns(until) : new Set<string>(),
     }));

@@ -44,6 +44,14 @@ test.each([
   expect(await faultsOf(text)).toEqual([expect.stringContaining(`supabase/migrations/2_x.sql ${fault}`)]);
 });
 
+test('no fault: what init --dashboard and --traces write', async () => {
+  const runtime = path.join(import.meta.dirname, '../../supabase/functions/_millrace');
+  const texts = ['dashboard/watch.sql', 'traces/traces.sql'].map((file) =>
+    fs.readFileSync(path.join(runtime, file), 'utf8'),
+  );
+  expect(await faultsOf(...texts)).toEqual([]);
+});
+
 test.each([
   'drop extension if exists "pg_net"; create extension if not exists "pg_net" with schema "extensions";',
   'drop extension if exists "pg_graphql"; drop extension if exists "uuid-ossp";',
@@ -55,6 +63,8 @@ test.each([
   'create or replace function millrace_evidence.own_costs() returns int language sql as $$ select 1 $$;',
   'create or replace function millrace.adopt(p text) returns int language sql as $$ select 1 $$;',
   'drop function if exists millrace.adopt_portion(millrace.pipelines, text);',
+  'drop schema millrace_watch cascade;',
+  'create or replace view millrace_watch.mine as select 1 as one;',
 ])('no fault: %s', async (text) => {
   expect(await faultsOf(text)).toEqual([]);
 });
