@@ -15,28 +15,35 @@ const plain = (cell: string) =>
     .trim();
 
 /**
- * Reads the tables of docs/errors.md, and answers what they say of a code; undefined for a code that a pipeline has made up.
- * The codes of our examples are left out, since in another pipeline they mean something else, and so are the answers over HTTP.
+ * Returns the rows of docs/errors.md that name a code. The codes of our examples are left out, since in another pipeline they mean
+ * something else, and so are the answers over HTTP.
+ */
+export const remedyRows = (page: string): string[] =>
+  page
+    .split(/^## /m)
+    .filter((section) => !/^(The examples|Answers of)/.test(section))
+    .flatMap((section) => section.split('\n'))
+    .filter((line) => /^\|[^|]*`/.test(line));
+
+/**
+ * Reads docs/errors.md, or these rows of it alone, and answers what they say of a code; undefined for a code that a pipeline has made
+ * up.
  */
 export function readRemedies(page: string): (code: string | undefined) => Remedy | undefined {
-  const general = page.split(/^## /m).filter((section) => !/^(The examples|Answers of)/.test(section));
-  const rows = general
-    .join('')
-    .split('\n')
-    .flatMap((line) => {
-      const [, codes = '', cause = '', remedy = ''] = line.split('|');
-      return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
-        // <service>_failed stands for the code of any service.
-        is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
-        told: {
-          cause: plain(cause),
-          // The page explains these two words above its tables, which a reader of one error does not see.
-          remedy: plain(remedy)
-            .replace(/^For good\b/, 'It fails for good')
-            .replace(/^Retried\b/, 'Such an attempt is retried'),
-        },
-      }));
-    });
+  const rows = remedyRows(page).flatMap((line) => {
+    const [, codes = '', cause = '', remedy = ''] = line.split('|');
+    return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
+      // <service>_failed stands for the code of any service.
+      is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
+      told: {
+        cause: plain(cause),
+        // The page explains these two words above its tables, which a reader of one error does not see.
+        remedy: plain(remedy)
+          .replace(/^For good\b/, 'It fails for good')
+          .replace(/^Retried\b/, 'Such an attempt is retried'),
+      },
+    }));
+  });
   const exactFirst = rows.toSorted((a, b) => Number(a.is.source.includes('\\w')) - Number(b.is.source.includes('\\w')));
   return (code) => exactFirst.find(({ is }) => is.test(code ?? ''))?.told;
 }

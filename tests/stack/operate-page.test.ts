@@ -4,6 +4,7 @@ import path from 'node:path';
 import zlib from 'node:zlib';
 import type { Locator, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { remedyRows } from '../../operators/remedies.ts';
 import { changeAnswer, isOpenToAll, shoot, title } from '../support/stack/operate-page.ts';
 import { OperateStack } from '../support/stack/operate-stack.ts';
 
@@ -78,6 +79,14 @@ test('no dialog has a barrier, nor have the preview of a bulk and the API', asyn
   const api = await operate.visit(operate.pageUrl);
   await title(api, 'Sign in');
   await isOpenToAll(api, 'sign-in');
+});
+
+test('the page has every code of docs/errors.md that the commands explain', () => {
+  const script = fs.readdirSync(builtFolder).map((name) => fs.readFileSync(path.join(builtFolder, name), 'utf8'));
+  const page = fs.readFileSync(path.join(import.meta.dirname, '../../docs/errors.md'), 'utf8');
+  const codes = remedyRows(page).flatMap((row) => /`([^`]+)`/.exec(row)?.[1] ?? []);
+  expect(codes).toContain('projection_failed');
+  expect(codes.filter((code) => !script.join().includes(code))).toEqual([]);
 });
 
 test('the page keeps to its size, to its own origin and to a strict policy', () => {

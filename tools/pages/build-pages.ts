@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
+import { remedyRows } from '../../operators/remedies.ts';
 import { arePagesBuilt, builtPage, notePages, pageNames, pagesDigest } from './pages-built.mjs';
 
 /** Builds the pages of the project in `root`, where they are not what stands in pages/. */
@@ -20,15 +21,14 @@ export async function buildPages(root: string): Promise<void> {
   notePages(root, source);
 }
 
-/** Loads of docs/errors.md the rows that name a code, which are all that operators/remedies.ts reads: its prose would be a tenth of a page. */
+/** Loads the rows of docs/errors.md that operators/remedies.ts reads: all of its prose would be a tenth of a page. */
 const remediesAlone = {
   name: 'remedies-alone',
   enforce: 'pre' as const,
   load(id: string) {
     const [file = '', query] = id.split('?');
     if (query !== 'raw' || path.basename(file) !== 'errors.md') return null;
-    const [general = ''] = fs.readFileSync(file, 'utf8').split(/^## The examples$/m);
-    const rows = general.split('\n').filter((line) => /^\|[^|]*`/.test(line));
+    const rows = remedyRows(fs.readFileSync(file, 'utf8'));
     return `export default ${JSON.stringify(rows.map((row) => row.replaceAll(/ *\| */g, '|')).join('\n'))}`;
   },
 };
