@@ -133,11 +133,11 @@ loop
   execute v_drop;
 end loop;
 exception when dependent_objects_still_exist then
-get stacked diagnostics v_detail = pg_exception_detail;
-raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
-  using errcode = 'dependent_objects_still_exist',
-    hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
-      'Nothing has been changed.';
+  get stacked diagnostics v_detail = pg_exception_detail;
+  raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
+    using errcode = 'dependent_objects_still_exist',
+      hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
+        'Nothing has been changed.';
 $$;
 
 -- Creates or replaces a view. Drops it first where its columns do not only grow, which Postgres

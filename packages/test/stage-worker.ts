@@ -32,7 +32,7 @@ export async function workStage(stage: Stage, { load, rpc, env, lines }: Working
   const { createCheckpoints } = await load('stage/agent-checkpoints.ts');
   const about = { pipeline: stage.pipeline.name, stage: stage.name };
   const { log } = keepLines(about);
-  const engine = createEngine({ rpc: rpc, retryUntil: () => 0, log });
+  const engine = createEngine({ rpc, retryUntil: () => 0, log });
   // Wake-ups are left out, since the test's own loop finds due work.
   const waker = { wake: () => {}, settled: async () => {} };
   const { definition } = stage;
