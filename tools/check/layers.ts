@@ -65,7 +65,7 @@ const layers: Layer[] = [
   },
   { folder: 'packages/client', mayImport: [] },
   { folder: 'packages/test', mayImport: ['cli', 'local/platform', runtime] },
-  { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
+  { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', `${operators}/remedies.ts`, runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },
   { folder: `${functions}/millrace`, mayImport: [runtime] },
